@@ -1,0 +1,21 @@
+package assay
+
+// Answer is what the caller gets.
+type Answer struct {
+	Text      string     `json:"answer"`
+	Citations []Citation `json:"citations"`
+	Manifest  *Manifest  `json:"manifest"`
+}
+
+// Citation ties a marker in the answer to the passage that was sent under it.
+type Citation struct {
+	Marker   string `json:"marker"` // as it stands in the answer: "[2]"
+	ChunkID  string `json:"chunk_id"`
+	DocID    string `json:"doc_id"`
+	URI      string `json:"uri"`
+	Title    string `json:"title,omitempty"`
+	Heading  string `json:"heading,omitempty"`
+	Span     Span   `json:"span"`
+	Position int    `json:"position"`           // of the passage in the prompt, 1-based
+	Verified *bool  `json:"verified,omitempty"` // whether the passage was found to support the sentence; absent when not checked
+}
