@@ -19,3 +19,21 @@ type Citation struct {
 	Position int    `json:"position"`           // of the passage in the prompt, 1-based
 	Verified *bool  `json:"verified,omitempty"` // whether the passage was found to support the sentence; absent when not checked
 }
+
+// Retrieval is the result of a search without an answer: the candidates in their final order, with
+// what became of each stage.
+type Retrieval struct {
+	Candidates []Candidate
+	Stages     []Stage
+	Reranker   ManifestReranker
+	Corpus     ManifestCorpus
+	Embedder   Model
+	TraceID    string
+}
+
+// Event is something that happened on the way to an answer, for callers that show progress. Exactly
+// one field is set.
+type Event struct {
+	Stage *Stage // a stage has ended
+	Delta string // a further piece of the answer's text
+}

@@ -47,10 +47,6 @@ type Stage struct {
 	Fallback string        `json:"fallback,omitempty"` // what was done instead
 }
 
-// ErrUnavailable marks errors of services that could not be reached at all, as against services that
-// answered with a failure. Clients wrap it; StatusOf reads it.
-var ErrUnavailable = errors.New("unavailable")
-
 // StatusOf maps an error to a stage status.
 func StatusOf(err error) Status {
 	switch {

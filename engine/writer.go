@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"assay"
+	"assay/index"
+	"assay/ingest"
+)
+
+// A batch is written when it holds this much. At most three batches are in flight, which bounds the
+// memory of a run whatever the size of the corpus.
+const (
+	batchChunks = 1024
+	batchBytes  = 8 << 20
+)
+
+// batch is a group of documents on its way through the write path.
+type batch struct {
+	entries        []index.Entry
+	remove         []string // IDs
+	added, changed int
+	chunks, bytes  int
+	tokens         int
+}
+
+func (b *batch) empty() bool { return len(b.entries)+len(b.remove) == 0 }
+
+// writer is one run of the write path: reading and chunking, embedding, and committing are three
+// goroutines, so that the next batch is read while the last one is written.
+type writer struct {
+	e *Engine
+	o IngestOptions
+
+	seen    map[string]bool // URIs that are still there
+	unread  []string        // URIs that are there and could not be read
+	mu      sync.Mutex      // guards summary
+	summary Summary
+}
+
+func (w *writer) run(ctx context.Context, roots []ingest.Root) error {
+	g, ctx := errgroup.WithContext(ctx)
+	read := make(chan *batch)
+	embedded := make(chan *batch)
+	g.Go(func() error {
+		defer close(read)
+		return w.read(ctx, roots, read)
+	})
+	g.Go(func() error {
+		defer close(embedded)
+		return w.embed(ctx, read, embedded)
+	})
+	g.Go(func() error { return w.commit(ctx, embedded) })
+	return g.Wait()
+}
+
+// update changes the summary and tells the caller.
+func (w *writer) update(change func(*Summary)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(&w.summary)
+	if w.o.OnProgress != nil {
+		w.o.OnProgress(w.summary)
+	}
+}
+
+// read turns sources into batches of chunked documents.
+func (w *writer) read(ctx context.Context, roots []ingest.Root, out chan<- *batch) error {
+	o := w.o.Read
+	o.Catalogue = w.e.d.Index
+	b := &batch{}
+	send := func(force bool) error {
+		if b.empty() || !force && b.chunks < batchChunks && b.bytes < batchBytes {
+			return nil
+		}
+		select {
+		case out <- b:
+			b = &batch{}
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for r := range ingest.Read(ctx, w.e.lg, roots, o) {
+		w.take(r, b)
+		if err := send(false); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if w.o.Prune {
+		for _, id := range w.gone(roots) {
+			b.remove = append(b.remove, id)
+			b.bytes += 1 << 10
+			if err := send(false); err != nil {
+				return err
+			}
+		}
+	}
+	return send(true)
+}
+
+// take puts what was read into the batch.
+func (w *writer) take(r ingest.Result, b *batch) {
+	w.seen[r.URI] = true
+	switch r.State {
+	case ingest.StateUnchanged:
+		w.update(func(s *Summary) { s.Unchanged++; s.Bytes += r.Bytes })
+		return
+	case ingest.StateSkipped:
+		w.skip(r, b)
+		return
+	}
+	doc := r.Document
+	chunks := w.e.d.Chunker.Chunk(doc)
+	if len(chunks) == 0 {
+		w.skip(ingest.Result{ID: r.ID, URI: r.URI, Bytes: r.Bytes, Reason: NoText, State: ingest.StateSkipped}, b)
+		return
+	}
+	entry := index.Entry{Document: *doc, Chunks: chunks}
+	b.entries = append(b.entries, entry)
+	if r.State == ingest.StateNew {
+		b.added++
+	} else {
+		b.changed++
+	}
+	b.chunks += len(chunks)
+	b.bytes += len(doc.Text)
+	for _, c := range chunks {
+		b.tokens += c.Tokens
+	}
+	w.update(func(s *Summary) { s.Bytes += r.Bytes })
+}
+
+// skip reports a source that does not become searchable. What was stored of it earlier stays when
+// the source could not be read, and goes when the source now says nothing.
+func (w *writer) skip(r ingest.Result, b *batch) {
+	skipped := SkippedDoc{URI: r.URI, Reason: r.Reason}
+	if r.Err != nil {
+		skipped.Detail = r.Err.Error()
+	}
+	if id, _, known := w.e.d.Index.ByURI(r.URI); known {
+		if r.Reason == ingest.ReasonEmpty || r.Reason == NoText {
+			b.remove = append(b.remove, id)
+		} else {
+			skipped.Kept = true
+		}
+	}
+	w.unread = append(w.unread, r.URI)
+	w.update(func(s *Summary) { s.Skipped = append(s.Skipped, skipped); s.Bytes += r.Bytes })
+}
+
+// gone lists the stored documents below the roots whose source was not found. What lies below
+// something that could not be read is not gone.
+func (w *writer) gone(roots []ingest.Root) []string {
+	snap := w.e.d.Index.Snapshot()
+	defer snap.Close()
+	var ids []string
+	for doc := range snap.AllDocuments() {
+		if w.seen[doc.URI] || !below(roots, doc.URI) || w.unreadable(doc.URI) {
+			continue
+		}
+		ids = append(ids, doc.ID)
+	}
+	return ids
+}
+
+func below(roots []ingest.Root, uri string) bool {
+	for _, root := range roots {
+		if root.Contains(uri) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *writer) unreadable(uri string) bool {
+	for _, u := range w.unread {
+		if rest, ok := strings.CutPrefix(uri, u); ok && rest != "" && (rest[0] == '/' || rest[0] == '#') {
+			return true
+		}
+	}
+	return false
+}
+
+// embed fills in the vectors of each batch.
+func (w *writer) embed(ctx context.Context, in <-chan *batch, out chan<- *batch) error {
+	for b := range in {
+		if !w.o.DryRun {
+			if err := w.vectors(ctx, b); err != nil {
+				return err
+			}
+		}
+		select {
+		case out <- b:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (w *writer) vectors(ctx context.Context, b *batch) error {
+	texts := make([]string, 0, b.chunks)
+	for _, entry := range b.entries {
+		for _, c := range entry.Chunks {
+			texts = append(texts, passageText(entry.Document.Title, assay.HeadingPath(c.Headings), c.Text))
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	vectors, err := w.e.d.Embedder.EmbedDocuments(ctx, texts)
+	if err != nil {
+		return err
+	}
+	for i := range b.entries {
+		n := len(b.entries[i].Chunks)
+		b.entries[i].Vectors, vectors = vectors[:n:n], vectors[n:]
+	}
+	return nil
+}
+
+// commit writes each batch: one commit, after which it is searchable.
+func (w *writer) commit(ctx context.Context, in <-chan *batch) error {
+	for b := range in {
+		if !w.o.DryRun {
+			if _, err := w.e.d.Index.Apply(ctx, w.e.stored(), index.Batch{Put: b.entries, Delete: b.remove}); err != nil {
+				return err
+			}
+		}
+		w.update(func(s *Summary) {
+			s.Added += b.added
+			s.Changed += b.changed
+			s.Removed += len(b.remove)
+			s.Chunks += b.chunks
+			s.Tokens += b.tokens
+		})
+	}
+	return nil
+}
