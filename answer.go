@@ -31,9 +31,17 @@ type Retrieval struct {
 	TraceID    string
 }
 
-// Event is something that happened on the way to an answer, for callers that show progress. Exactly
-// one field is set.
+// Event is something that happened on the way to an answer, for callers that show progress: a stage
+// has ended, or there is a further piece of the answer's text.
 type Event struct {
-	Stage *Stage // a stage has ended
-	Delta string // a further piece of the answer's text
+	Manifest string // ID of the manifest that will be written
+	Stage    *Stage
+	Reranker *ManifestReranker // beside the rerank stage
+	Delta    string
+}
+
+// NotReady is one reason why requests cannot be answered now.
+type NotReady struct {
+	What   string `json:"what"` // the part that is not ready: "index", "embedder"
+	Reason string `json:"reason"`
 }

@@ -159,7 +159,15 @@ func (r *request) finish(err error) *assay.Manifest {
 // stage notes that a stage has ended and tells the caller.
 func (r *request) stage(s assay.Stage) error {
 	r.record.Stages(s)
-	return r.on(assay.Event{Stage: &s})
+	return r.on(assay.Event{Manifest: r.record.ID(), Stage: &s})
+}
+
+// reranked is stage for the reranker.
+func (r *request) reranked(o rerank.Outcome) error {
+	s, m := o.Stage(), o.Manifest()
+	r.record.Stages(s)
+	r.record.Reranker(m)
+	return r.on(assay.Event{Manifest: r.record.ID(), Stage: &s, Reranker: &m})
 }
 
 // answer runs all stages and returns the answer's text.
@@ -208,8 +216,7 @@ func (r *request) rerank() error {
 	outcome := r.e.d.Reranker.Rerank(ctx, r.q.Text, texts, r.q.Keep)
 	r.span.rerankOutcome(ctx, outcome)
 	end(outcome.Stage())
-	r.record.Reranker(outcome.Manifest())
-	if err := r.stage(outcome.Stage()); err != nil {
+	if err := r.reranked(outcome); err != nil {
 		return err
 	}
 	if outcome.Status == assay.RerankCancelled {
@@ -275,7 +282,7 @@ func (r *request) generate() (string, error) {
 		Question: r.q.Text,
 		History:  r.q.History,
 		Passages: passages,
-	}, func(delta string) error { return r.on(assay.Event{Delta: delta}) })
+	}, func(delta string) error { return r.on(assay.Event{Manifest: r.record.ID(), Delta: delta}) })
 	s := assay.Stage{Name: assay.StageGenerate, Status: assay.StatusOf(err), Duration: time.Since(start)}
 	switch {
 	case err != nil:

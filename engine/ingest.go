@@ -61,3 +61,18 @@ func (e *Engine) Ingest(ctx context.Context, roots []ingest.Root, o IngestOption
 	}
 	return w.summary, err
 }
+
+// Seen is the number of sources that were looked at.
+func (s Summary) Seen() int { return s.Added + s.Changed + s.Unchanged + len(s.Skipped) }
+
+// Failures is the number of skipped sources that somebody should look at: documents that were meant
+// to be read and could not be.
+func (s Summary) Failures() int {
+	n := 0
+	for _, skipped := range s.Skipped {
+		if skipped.Reason != ingest.ReasonAsset {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"assay"
+)
+
+// queryFlags are the flags of the commands that ask something.
+type queryFlags struct {
+	keep, depth int
+	filter      string
+}
+
+func (f *queryFlags) add(c *cobra.Command, keep string) {
+	c.Flags().IntVarP(&f.keep, "keep", "k", 0, keep)
+	c.Flags().IntVar(&f.depth, "depth", 0, "candidates to retrieve (default: retriever.depth)")
+	c.Flags().StringVar(&f.filter, "filter", "", `only documents that pass, as JSON: '{"product": "relay", "lang": ["en", "de"]}'`)
+}
+
+// query makes a query of the command's argument; "-" reads it from standard input.
+func (f *queryFlags) query(e *env, args []string) (assay.Query, error) {
+	q := assay.Query{Text: strings.Join(args, " "), Keep: f.keep, Depth: f.depth}
+	if q.Text == "-" {
+		data, err := io.ReadAll(io.LimitReader(e.stdin, maxStdinQuestion))
+		if err != nil {
+			return q, fmt.Errorf("read the question from standard input: %w", err)
+		}
+		q.Text = string(data)
+	}
+	if f.filter != "" {
+		if err := json.Unmarshal([]byte(f.filter), &q.Filter); err != nil {
+			return q, &usageError{fmt.Errorf("--filter: %w", err)}
+		}
+	}
+	return q, nil
+}
+
+// maxStdinQuestion is far over any limit on questions, so that the engine's own error is seen.
+const maxStdinQuestion = 4 << 20
+
+func newAsk(e *env) *cobra.Command {
+	var f queryFlags
+	var showManifest, showContext bool
+	c := &cobra.Command{
+		Use:   "ask QUESTION",
+		Short: "Answer one question, with citations",
+		Example: `  assay ask "how long does a refund take?"
+  assay ask --show-context --manifest "how do I rotate a key?"
+  assay ask --filter '{"lang": "de"}' "Wie lange dauert eine Erstattung?"
+  echo "how do I rotate a key?" | assay ask --json -`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, _, err := e.config()
+			if err != nil {
+				return err
+			}
+			q, err := f.query(e, args)
+			if err != nil {
+				return err
+			}
+			a, err := e.open(c.Context(), cfg, e.logger(slog.LevelError), openRead)
+			if err != nil {
+				return err
+			}
+			defer a.close()
+			answer, passages, err := a.engine.AnswerWithContext(c.Context(), q, nil)
+			if err != nil {
+				return askError(err, answer)
+			}
+			if e.jsonOut {
+				return writeJSON(e.stdout, askJSON(answer, passages, showContext))
+			}
+			printAnswer(e.stdout, answer)
+			if showContext {
+				printContext(e.stdout, answer.Manifest, passages)
+			}
+			if showManifest {
+				printManifest(e.stdout, answer.Manifest)
+			} else {
+				fmt.Fprintf(e.stdout, "\n%s\n", manifestLine(answer.Manifest))
+			}
+			return nil
+		},
+	}
+	f.add(c, "passages to send to the generator (default: rerank.keep)")
+	c.Flags().BoolVar(&showManifest, "manifest", false, "print the whole manifest as a table")
+	c.Flags().BoolVar(&showContext, "show-context", false, "print the passages that were sent to the generator")
+	e.addJSON(c)
+	return c
+}
+
+// askError adds where to look, and makes mistakes in the question usage errors.
+func askError(err error, answer *assay.Answer) error {
+	if answer != nil && answer.Manifest != nil {
+		err = fmt.Errorf("%w (manifest %s)", err, answer.Manifest.ID)
+	}
+	if errors.Is(err, assay.ErrInvalid) || errors.Is(err, assay.ErrFilter) {
+		return &usageError{err}
+	}
+	return err
+}
+
+// sentPassage is one passage of the context in JSON output.
+type sentPassage struct {
+	Marker  string `json:"marker"`
+	ChunkID string `json:"chunk_id"`
+	DocID   string `json:"doc_id"`
+	Text    string `json:"text"`
+}
+
+// askJSON is the JSON form of an answer: that of POST /v1/answer, and the context when asked for.
+func askJSON(answer *assay.Answer, passages []assay.Candidate, withContext bool) any {
+	out := struct {
+		*assay.Answer
+		Context []sentPassage `json:"context,omitempty"`
+	}{Answer: answer}
+	if withContext {
+		for i, p := range passages {
+			out.Context = append(out.Context, sentPassage{answer.Manifest.Context.Passages[i].Marker, p.ChunkID, p.DocID, p.Text})
+		}
+	}
+	return out
+}
+
+func writeJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}

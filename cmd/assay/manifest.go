@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+)
+
+func newManifest(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "manifest [ID]",
+		Short: "Show what went into an answer; without an ID, list the latest answers",
+		Example: `  assay manifest                          # the latest answers, one line each
+  assay manifest m_0199f4c2-…             # one of them, as a table
+  assay manifest 4bf92f3577b34da6a3ce929d0e0e4736   # by trace ID
+  assay manifest --json m_0199f4c2-…`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	latest := c.Flags().IntP("latest", "n", 20, "how many to list")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		cfg, _, err := e.config()
+		if err != nil {
+			return err
+		}
+		a, err := e.open(c.Context(), cfg, e.logger(slog.LevelError), openStore)
+		if err != nil {
+			return err
+		}
+		defer a.close()
+		if len(args) == 0 {
+			return listManifests(e, a, *latest)
+		}
+		m, err := findManifest(a.index, args[0])
+		if err != nil {
+			return err
+		}
+		if e.jsonOut {
+			return writeJSON(e.stdout, m)
+		}
+		printManifest(e.stdout, m)
+		return nil
+	}
+	e.addJSON(c)
+	return c
+}
+
+func listManifests(e *env, a *app, n int) error {
+	count := 0
+	for m, err := range a.index.Manifests(noTime) {
+		if err != nil {
+			return err
+		}
+		if count == n {
+			break
+		}
+		count++
+		if e.jsonOut {
+			if err := writeJSON(e.stdout, m); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(e.stdout, "%s  %s  %s\n", m.CreatedAt.Local().Format("2006-01-02 15:04:05"), m.ID, clip(m.Query.Text, 38))
+	}
+	if count == 0 && !e.jsonOut {
+		fmt.Fprintln(e.stdout, "No answer has been given from this data directory yet; try `assay ask`.")
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"assay"
+)
+
+// defaultResults is the number of results that `assay search` prints.
+const defaultResults = 10
+
+func newSearch(e *env) *cobra.Command {
+	var f queryFlags
+	c := &cobra.Command{
+		Use:   "search QUERY",
+		Short: "Retrieve passages without answering: what each channel found, and in which order",
+		Example: `  assay search "key rotation"
+  assay search -k 20 --filter '{"effective": {"gte": "2025-01-01"}}' refund
+  assay search --json "FW-4012"`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, _, err := e.config()
+			if err != nil {
+				return err
+			}
+			q, err := f.query(e, args)
+			if err != nil {
+				return err
+			}
+			if q.Keep == 0 {
+				q.Keep = defaultResults
+			}
+			a, err := e.open(c.Context(), cfg, e.logger(slog.LevelError), openRead)
+			if err != nil {
+				return err
+			}
+			defer a.close()
+			r, err := a.engine.Search(c.Context(), q)
+			if err != nil {
+				return askError(err, nil)
+			}
+			r.Candidates = r.Candidates[:min(q.Keep, len(r.Candidates))]
+			if e.jsonOut {
+				return writeJSON(e.stdout, searchJSON(r))
+			}
+			printSearch(e, r)
+			return nil
+		},
+	}
+	f.add(c, fmt.Sprintf("results to print (default %d)", defaultResults))
+	e.addJSON(c)
+	return c
+}
+
+// foundPassage is one result in JSON output; its fields are those of POST /v1/search.
+type foundPassage struct {
+	Rank int `json:"rank"`
+	assay.Candidate
+	Text string `json:"text"`
+}
+
+func searchJSON(r *assay.Retrieval) any {
+	results := make([]foundPassage, len(r.Candidates))
+	for i, c := range r.Candidates {
+		results[i] = foundPassage{i + 1, c, c.Text}
+	}
+	return map[string]any{"results": results, "stages": r.Stages, "reranker": r.Reranker, "corpus": r.Corpus}
+}
+
+func printSearch(e *env, r *assay.Retrieval) {
+	if len(r.Candidates) == 0 {
+		fmt.Fprintln(e.stdout, nothingFound(r.Corpus))
+	}
+	for i, c := range r.Candidates {
+		fmt.Fprintf(e.stdout, "%2d. %s\n    %s · %s · %d tokens · %s\n", i+1,
+			clip(place(c.Title, c.Heading), 94), clip(c.URI, 40), c.ChunkID, c.Tokens, places(c))
+		for line := range strings.Lines(snippet(c.Text, 3)) {
+			fmt.Fprintf(e.stdout, "    %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+	for _, s := range r.Stages {
+		if s.Status.Degraded() {
+			fmt.Fprintf(e.stdout, "\nDegraded: %s %s (%s); %s\n", s.Name, s.Status, s.Reason, s.Fallback)
+		}
+	}
+}
