@@ -91,7 +91,7 @@ type RerankConfig struct {
 	Model        string   `yaml:"model"`
 	Timeout      Duration `yaml:"timeout"`
 	Keep         int      `yaml:"keep"`
-	Fallback     string   `yaml:"fallback"`
+	Policy       string   `yaml:"policy"` // when it does not rank: fused, widen or fail
 	FallbackKeep int      `yaml:"fallback_keep"`
 	BatchSize    int      `yaml:"batch_size"`
 	Concurrency  int      `yaml:"concurrency"`
@@ -124,14 +124,14 @@ type ServerConfig struct {
 	RequestTimeout  Duration `yaml:"request_timeout"`
 	ShutdownTimeout Duration `yaml:"shutdown_timeout"`
 	MaxBody         Size     `yaml:"max_body"`
-	MaxQuestion     int      `yaml:"max_question"` // bytes
+	MaxQuestion     Size     `yaml:"max_question"`
 	MaxConcurrent   int      `yaml:"max_concurrent"`
 	AllowRemote     bool     `yaml:"allow_remote"`
 }
 
 // TracesConfig configures tracing beyond the standard OTEL_* variables.
 type TracesConfig struct {
-	File string `yaml:"file"`
+	File string `yaml:"file"` // spans are appended to it as lines of OTLP JSON; "" for none
 }
 
 // secrets maps the settings that are secret to the environment variables that hold them.

@@ -17,9 +17,9 @@ import (
 
 // demoQuestions are answered by the sample corpus.
 var demoQuestions = []string{
-	"How do I rotate the key of a relay node?",
-	"How long does a refund take?",
-	"What is the rate limit on the Growth plan?",
+	"how do I rotate the signing key?",
+	"How long does a refund on a monthly plan take?",
+	"How many publish requests per second do I get on the Barque plan?",
 }
 
 func newDemo(e *env) *cobra.Command {

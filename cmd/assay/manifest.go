@@ -5,6 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/spf13/cobra"
+
+	"assay/engine"
 )
 
 func newManifest(e *env) *cobra.Command {
@@ -31,7 +33,7 @@ func newManifest(e *env) *cobra.Command {
 		if len(args) == 0 {
 			return listManifests(e, a, *latest)
 		}
-		m, err := findManifest(a.index, args[0])
+		m, err := engine.FindManifest(a.index, args[0])
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"assay/engine"
+	"assay/index"
+	"assay/retriever"
+)
+
+// The built-in models, by the names that stand in place of a URL.
+const (
+	builtinEmbedder    = "builtin"
+	extractiveAnswerer = "extractive"
+)
+
+// defaultConfig returns every setting's default, in so many words, so that `assay config show` prints
+// what is in force and not what is left out.
+func defaultConfig() Config {
+	ix := index.Options{}.WithDefaults()
+	re := retriever.Options{}.WithDefaults()
+	en := engine.Options{}.WithDefaults()
+	return Config{
+		Collection: ix.Collection,
+		Ingest:     IngestConfig{Include: []string{}, Exclude: []string{}, MaxFileSize: 200 << 20},
+		Chunker:    ChunkerConfig{Size: 256, Overlap: 32, Strategy: "structure", Encoding: "o200k_base"},
+		Embed: EmbedConfig{
+			URL: builtinEmbedder, BatchSize: 64, BatchTokens: 32768, MaxInputTokens: 8191,
+			Concurrency: 4, MaxAttempts: 4, Timeout: Duration(30 * time.Second),
+		},
+		Index: IndexConfig{
+			Analyzer: ix.Analyzer, K1: ix.K1, B: ix.B,
+			TitleWeight: ix.TitleWeight, HeadingWeight: ix.HeadingWeight, BodyWeight: ix.BodyWeight,
+			MaxQueryTerms: ix.MaxQueryTerms, LockTimeout: Duration(ix.LockTimeout),
+			ManifestsKeepFor: Duration(ix.ManifestAge), ManifestsKeepCount: ix.ManifestCount,
+		},
+		Retriever: RetrieverConfig{
+			Depth: re.Depth, RRFK: re.RRFK, DenseWeight: re.DenseWeight, LexicalWeight: re.LexicalWeight,
+			Timeout: Duration(re.Timeout), OnFailure: string(re.OnFailure),
+		},
+		Rerank: RerankConfig{
+			Timeout: Duration(time.Second), Keep: en.Keep, Policy: "fused", BatchSize: 32, Concurrency: 2, MaxAttempts: 2,
+		},
+		Assemble: AssembleConfig{Budget: en.Assemble.Budget, Order: string(en.Assemble.Order)},
+		Generate: GenerateConfig{
+			URL: extractiveAnswerer, MaxTokens: 1024, Timeout: Duration(time.Minute),
+			FirstTokenTimeout: Duration(20 * time.Second), MaxAttempts: 3,
+		},
+		Server: ServerConfig{
+			Listen: "127.0.0.1:8080", RequestTimeout: Duration(en.RequestTimeout), ShutdownTimeout: Duration(30 * time.Second),
+			MaxBody: 1 << 20, MaxQuestion: Size(en.MaxQuestion), MaxConcurrent: 64,
+		},
+	}
+}
+
+// Validate reports every setting that cannot be used as far as that can be told without opening
+// anything; the packages check the rest when they are made.
+func (c Config) Validate() error {
+	var errs []error
+	errs = append(errs, checkListen(c.Server))
+	if c.Embed.URL == "" {
+		errs = append(errs, fmt.Errorf("embed.url is empty; set it to %q or to the URL of an OpenAI-compatible endpoint", builtinEmbedder))
+	}
+	if c.Embed.URL != builtinEmbedder && c.Embed.Model == "" {
+		errs = append(errs, errors.New("embed.model is not set; an endpoint needs the name of the model"))
+	}
+	if c.Generate.URL == "" {
+		errs = append(errs, fmt.Errorf("generate.url is empty; set it to %q or to the URL of an OpenAI-compatible endpoint", extractiveAnswerer))
+	}
+	if c.Generate.URL != extractiveAnswerer && c.Generate.Model == "" {
+		errs = append(errs, errors.New("generate.model is not set; an endpoint needs the name of the model"))
+	}
+	if c.Generate.Template != "" {
+		if _, err := os.Stat(c.Generate.Template); err != nil {
+			errs = append(errs, fmt.Errorf("generate.template: %w", err))
+		}
+	}
+	errs = append(errs, c.checkDeadlines())
+	return errors.Join(errs...)
+}
+
+// checkDeadlines makes sure that the request's deadline holds those of its stages: a stage's
+// fallback is only reached if there is time left for it.
+func (c Config) checkDeadlines() error {
+	stages := c.Retriever.Timeout.std()
+	named := fmt.Sprintf("retriever.timeout %s", c.Retriever.Timeout)
+	if c.Rerank.URL != "" {
+		stages += c.Rerank.Timeout.std()
+		named += fmt.Sprintf(" + rerank.timeout %s", c.Rerank.Timeout)
+	}
+	if c.Generate.URL != extractiveAnswerer {
+		stages += c.Generate.Timeout.std()
+		named += fmt.Sprintf(" + generate.timeout %s", c.Generate.Timeout)
+	}
+	if c.Server.RequestTimeout.std() <= stages {
+		return fmt.Errorf("server.request_timeout (%s) cannot hold its stages: %s = %s; raise it, or lower one of them",
+			c.Server.RequestTimeout, named, stages)
+	}
+	return nil
+}
+
+func (d Duration) std() time.Duration { return time.Duration(d) }

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"assay"
+	"assay/assemble"
+	"assay/chunker"
+	"assay/embed"
+	"assay/engine"
+	"assay/generate"
+	"assay/index"
+	"assay/rerank"
+	"assay/retriever"
+	"assay/traces"
+)
+
+// openMode says what a command wants of the data directory.
+type openMode int
+
+const (
+	openStore   openMode = iota // manifests and documents only
+	openRead                    // questions too; there must be a corpus
+	openWrite                   // the corpus is created when there is none
+	openRebuild                 // the corpus is emptied first
+)
+
+// app is everything that a command works with.
+type app struct {
+	cfg   Config
+	lg    *slog.Logger
+	index *index.Index
+	// What follows is nil with openStore.
+	embedder embed.Embedder
+	engine   *engine.Engine
+	traces   *traces.Provider
+
+	closers []func() error
+}
+
+// close ends everything in the opposite order of its start.
+func (a *app) close() {
+	for i := len(a.closers) - 1; i >= 0; i-- {
+		if err := a.closers[i](); err != nil {
+			a.lg.Error("close", "error", err)
+		}
+	}
+}
+
+// open wires the configured models to the data directory.
+func (e *env) open(ctx context.Context, cfg Config, lg *slog.Logger, mode openMode) (_ *app, err error) {
+	a := &app{cfg: cfg, lg: lg}
+	defer func() {
+		if err != nil {
+			a.close()
+		}
+	}()
+	if mode == openStore || mode == openRead {
+		if _, err := os.Stat(e.dataDir); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no corpus in %s: run `assay ingest PATH` first, or name its directory with --data", e.dataDir)
+		}
+	}
+	if err := a.openIndex(e.dataDir, mode); err != nil {
+		return nil, err
+	}
+	if mode == openStore {
+		return a, nil
+	}
+	if mode == openRebuild {
+		if err := a.index.Reset(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return a, a.openEngine(ctx, e.getenv)
+}
+
+func (a *app) openIndex(dir string, mode openMode) error {
+	c := a.cfg.Index
+	ix, err := index.Open(a.lg, dir, index.Options{
+		Collection: a.cfg.Collection, Analyzer: c.Analyzer,
+		K1: c.K1, B: orOff(c.B), TitleWeight: orOff(c.TitleWeight), HeadingWeight: orOff(c.HeadingWeight), BodyWeight: orOff(c.BodyWeight),
+		MaxQueryTerms: c.MaxQueryTerms, LockTimeout: c.LockTimeout.std(),
+		ManifestAge: c.ManifestsKeepFor.std(), ManifestCount: c.ManifestsKeepCount,
+		AllowMismatch: mode == openStore || mode == openRebuild,
+	})
+	if err != nil {
+		return err
+	}
+	a.index = ix
+	a.closers = append(a.closers, ix.Close)
+	return nil
+}
+
+// orOff turns a configured zero into the negative value with which package index switches something
+// off, since its zero means the default.
+func orOff(v float64) float64 {
+	if v == 0 {
+		return -1
+	}
+	return v
+}
+
+func (a *app) openEngine(ctx context.Context, getenv func(string) string) error {
+	cfg := a.cfg
+	tracing, err := traces.Setup(ctx, a.lg, traces.Options{
+		ServiceVersion: version(),
+		File:           cfg.Traces.File,
+		CaptureContent: strings.EqualFold(getenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"), "true"),
+	})
+	if err != nil {
+		return err
+	}
+	a.traces = tracing
+	a.closers = append(a.closers, func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		return tracing.Shutdown(ctx)
+	})
+	chunks, err := chunker.New(chunker.Options{
+		Size: cfg.Chunker.Size, Overlap: cfg.Chunker.Overlap,
+		Strategy: chunker.Strategy(cfg.Chunker.Strategy), Encoding: cfg.Chunker.Encoding,
+	})
+	if err != nil {
+		return &usageError{err}
+	}
+	tokens, err := chunker.NewTokenizer(cfg.Chunker.Encoding)
+	if err != nil {
+		return &usageError{err}
+	}
+	a.embedder, err = a.newEmbedder(tokens, getenv)
+	if err != nil {
+		return err
+	}
+	retrieve, err := retriever.New(a.lg, a.embedder, retriever.Options{
+		Depth: cfg.Retriever.Depth, RRFK: cfg.Retriever.RRFK,
+		DenseWeight: cfg.Retriever.DenseWeight, LexicalWeight: cfg.Retriever.LexicalWeight,
+		Timeout: cfg.Retriever.Timeout.std(), OnFailure: retriever.FailurePolicy(cfg.Retriever.OnFailure),
+	})
+	if err != nil {
+		return &usageError{err}
+	}
+	reranker, err := rerank.New(a.lg, rerank.Options{
+		URL: cfg.Rerank.URL, Model: cfg.Rerank.Model, APIKey: getenv(secrets["rerank.api_key"]),
+		Timeout: cfg.Rerank.Timeout.std(), BatchSize: cfg.Rerank.BatchSize, Concurrency: cfg.Rerank.Concurrency,
+		MaxAttempts: cfg.Rerank.MaxAttempts,
+		Policy:      assay.FallbackPolicy(cfg.Rerank.Policy), FallbackKeep: cfg.Rerank.FallbackKeep,
+	})
+	if err != nil {
+		return &usageError{err}
+	}
+	a.closers = append(a.closers, func() error { reranker.Close(); return nil })
+	generator, err := a.newGenerator(tokens, getenv)
+	if err != nil {
+		return err
+	}
+	a.engine, err = engine.New(a.lg, engine.Deps{
+		Index: a.index, Chunker: chunks, Embedder: embed.NewCached(a.embedder, a.index), Retriever: retrieve,
+		Reranker: reranker, Generator: generator, Traces: tracing,
+	}, engine.Options{
+		Collection: cfg.Collection, Keep: cfg.Rerank.Keep, MaxQuestion: int(cfg.Server.MaxQuestion),
+		RequestTimeout: cfg.Server.RequestTimeout.std(),
+		Assemble:       assemble.Options{Budget: cfg.Assemble.Budget, Order: assemble.Order(cfg.Assemble.Order)},
+		InputPrice:     cfg.Generate.InputPrice, OutputPrice: cfg.Generate.OutputPrice,
+		Settings: cfg.answerSettings(a.embedder.Model(), generator.TemplateHash()),
+	})
+	return err
+}
+
+// newEmbedder makes the configured embedding model.
+func (a *app) newEmbedder(tokens *chunker.Tokenizer, getenv func(string) string) (embed.Embedder, error) {
+	c := a.cfg.Embed
+	if c.URL == builtinEmbedder {
+		return embed.NewBuiltin()
+	}
+	endpoint, err := embed.NewEndpoint(a.lg, embed.EndpointOptions{
+		BaseURL: c.URL, APIKey: getenv(secrets["embed.api_key"]), Model: c.Model, Dimensions: c.Dimensions, SendDimensions: c.SendDimensions,
+		QueryPrefix: c.QueryPrefix, DocumentPrefix: c.DocumentPrefix,
+		BatchSize: c.BatchSize, BatchTokens: c.BatchTokens, MaxInputTokens: c.MaxInputTokens,
+		Count: tokens.Count, Truncate: tokens.Truncate,
+		Timeout: c.Timeout.std(), Concurrency: c.Concurrency, MaxAttempts: c.MaxAttempts,
+	})
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return endpoint, nil
+}
+
+// newGenerator makes the configured generator.
+func (a *app) newGenerator(tokens *chunker.Tokenizer, getenv func(string) string) (engine.Generator, error) {
+	c := a.cfg.Generate
+	if c.URL == extractiveAnswerer {
+		return generate.NewExtractive(a.lg, generate.ExtractiveOptions{Count: tokens.Count}), nil
+	}
+	endpoint, err := generate.NewEndpoint(a.lg, generate.EndpointOptions{
+		URL: c.URL, Model: c.Model, APIKey: getenv(secrets["generate.api_key"]), Template: c.Template,
+		MaxTokens: c.MaxTokens, Temperature: c.Temperature,
+		Timeout: c.Timeout.std(), FirstTokenTimeout: c.FirstTokenTimeout.std(), MaxAttempts: c.MaxAttempts,
+		Count: tokens.Count,
+	})
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return endpoint, nil
+}
+
+// answerSettings are the settings that can change an answer: what goes into the fingerprint. Where
+// something listens, how long it may take and how often it is tried do not.
+func (c Config) answerSettings(embedder assay.Model, templateHash string) any {
+	return map[string]any{
+		"chunker":   c.Chunker,
+		"embedder":  embedder,
+		"prefixes":  []string{c.Embed.QueryPrefix, c.Embed.DocumentPrefix},
+		"lexical":   []any{c.Index.Analyzer, c.Index.K1, c.Index.B, c.Index.TitleWeight, c.Index.HeadingWeight, c.Index.BodyWeight, c.Index.MaxQueryTerms},
+		"retriever": []any{c.Retriever.Depth, c.Retriever.RRFK, c.Retriever.DenseWeight, c.Retriever.LexicalWeight},
+		"rerank":    []any{c.Rerank.URL != "", c.Rerank.Model, c.Rerank.Keep, c.Rerank.Policy, c.Rerank.FallbackKeep},
+		"assemble":  c.Assemble,
+		"generate":  []any{c.Generate.URL == extractiveAnswerer, c.Generate.Model, templateHash, c.Generate.MaxTokens, c.Generate.Temperature},
+	}
+}
