@@ -7,6 +7,8 @@ type Query struct {
 	Filter  Filter    `json:"filter,omitzero"`
 	Keep    int       `json:"keep,omitempty"`  // chunks to send; 0 means the configured number
 	Depth   int       `json:"depth,omitempty"` // candidates to retrieve; 0 means the configured number
+	// Superseded asks also for documents that a newer version replaces.
+	Superseded bool `json:"superseded,omitempty"`
 }
 
 // Message is one turn of a conversation.
@@ -34,7 +36,7 @@ type Candidate struct {
 
 	Disposition Disposition `json:"disposition"`
 	Reason      DropReason  `json:"reason,omitempty"`
-	Of          string      `json:"of,omitempty"` // the chunk that this one duplicates or is superseded by
+	Of          string      `json:"of,omitempty"` // the chunk that this one duplicates, or the document that supersedes its own
 
 	Text string `json:"-"` // in the store by ID, never in a manifest
 }

@@ -26,6 +26,8 @@ const (
 type Options struct {
 	Budget int   // tokens for the whole prompt with template, question and passages; default 4,000
 	Order  Order // default BestFirst
+	// KeepSuperseded sends also passages of documents that a newer one replaces.
+	KeepSuperseded bool
 }
 
 // WithDefaults fills in what is not set.
@@ -59,27 +61,42 @@ type Selection struct {
 	Tokens     int               // of the context's passages
 }
 
-// Select walks the candidates best first and keeps up to keep of them. A candidate whose text equals
-// that of a better one is a duplicate and takes no place; one that does not fit what is left of the
-// budget is passed over, and the next ones are tried. room is the number of tokens that passages may
-// take in all; cost is what one takes in the prompt, with its delimiters.
-func Select(candidates []assay.Candidate, keep, room int, order Order, cost func(assay.Candidate) int) Selection {
+// Rules say how a context is selected.
+type Rules struct {
+	Keep  int // passages at most
+	Room  int // tokens that passages may take in all
+	Order Order
+	// Cost is what a passage takes in the prompt at a position, with its delimiters.
+	Cost func(c assay.Candidate, position int) int
+	// Replacement returns the ID of the document that supersedes another, or "".
+	Replacement func(docID string) string
+}
+
+// Select walks the candidates best first and keeps what the rules allow. A candidate of a superseded
+// document is dropped, and so is one whose text equals that of a better one; neither takes a place.
+// One that does not fit what is left of the budget is passed over, and the next ones are tried.
+func Select(candidates []assay.Candidate, r Rules) Selection {
 	s := Selection{Candidates: slices.Clone(candidates)}
+	room := r.Room
 	seen := make(map[string]string) // normalised text -> chunk ID of the best candidate with it
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
 		c.Disposition, c.Reason, c.Of = assay.Dropped, "", ""
+		if newer := r.Replacement(c.DocID); newer != "" {
+			c.Reason, c.Of = assay.DropSuperseded, newer
+			continue
+		}
 		text := strings.Join(strings.Fields(c.Text), " ")
 		if first, ok := seen[text]; ok {
 			c.Reason, c.Of = assay.DropDuplicate, first
 			continue
 		}
 		seen[text] = c.ChunkID
-		if len(s.Context) == keep {
+		if len(s.Context) == r.Keep {
 			c.Reason = assay.DropBelowKeep
 			continue
 		}
-		tokens := cost(*c)
+		tokens := r.Cost(*c, len(s.Context)+1)
 		if tokens > room {
 			c.Reason = assay.DropOverBudget
 			continue
@@ -89,7 +106,7 @@ func Select(candidates []assay.Candidate, keep, room int, order Order, cost func
 		s.Context = append(s.Context, *c)
 		s.Tokens += c.Tokens
 	}
-	if order == Edges {
+	if r.Order == Edges {
 		s.Context = edges(s.Context)
 	}
 	return s

@@ -50,7 +50,7 @@ func (e *Engine) Search(ctx context.Context, q assay.Query) (*assay.Retrieval, e
 	defer r.cancel()
 	err := r.retrieve()
 	manifest := r.record.Finish(time.Now(), err)
-	r.span.EndSearch(manifest, err)
+	r.span.end(manifest, err)
 	out := &assay.Retrieval{
 		Candidates: r.candidates,
 		Stages:     manifest.Stages,
@@ -110,8 +110,17 @@ type request struct {
 	span   *workflow
 	record *assemble.Record
 
+	superseded *supersession
 	candidates []assay.Candidate
 	selection  assemble.Selection
+}
+
+// replacement returns the ID of the document that supersedes another for this question, or "".
+func (r *request) replacement(docID string) string {
+	if r.e.o.Assemble.KeepSuperseded || r.q.Superseded {
+		return ""
+	}
+	return r.superseded.replacement(docID, r.q.Filter)
 }
 
 func (e *Engine) begin(ctx context.Context, q assay.Query, on func(assay.Event) error) *request {
@@ -152,7 +161,7 @@ func (r *request) finish(err error) *assay.Manifest {
 		r.e.lg.Warn("an answer is degraded", "manifest", manifest.ID, "trace", manifest.TraceID,
 			"stages", manifest.Degraded, "rerank_status", manifest.Reranker.Status, "fallback", manifest.Reranker.Fallback)
 	}
-	r.span.End(manifest, err)
+	r.span.end(manifest, err)
 	return manifest
 }
 
@@ -185,6 +194,7 @@ func (r *request) answer() (string, error) {
 func (r *request) retrieve() error {
 	snap := r.e.d.Index.Snapshot()
 	defer snap.Close()
+	r.superseded = r.e.superseded.of(snap)
 	r.record.Corpus(assay.ManifestCorpus{Generation: snap.Generation(), Documents: snap.Documents(), Chunks: snap.Chunks()})
 	found, err := r.search(snap)
 	if err != nil {
@@ -214,7 +224,7 @@ func (r *request) rerank() error {
 	}
 	ctx, end := r.span.observe(r.ctx, assay.StageRerank)
 	outcome := r.e.d.Reranker.Rerank(ctx, r.q.Text, texts, r.q.Keep)
-	r.span.rerankOutcome(ctx, outcome)
+	r.span.reranked(ctx, outcome)
 	end(outcome.Stage())
 	if err := r.reranked(outcome); err != nil {
 		return err
@@ -239,12 +249,13 @@ func (r *request) assemble() error {
 	start := time.Now()
 	overhead := r.e.d.Generator.Overhead(r.q.Text, r.q.History)
 	order := r.e.o.Assemble.Order
-	position := 0
-	r.selection = assemble.Select(r.candidates, r.q.Keep, r.e.o.Assemble.Budget-overhead, order,
-		func(c assay.Candidate) int {
-			position++
-			return r.e.d.Generator.PassageTokens(passage(c, position))
-		})
+	r.selection = assemble.Select(r.candidates, assemble.Rules{
+		Keep:        r.q.Keep,
+		Room:        r.e.o.Assemble.Budget - overhead,
+		Order:       order,
+		Cost:        func(c assay.Candidate, position int) int { return r.e.d.Generator.PassageTokens(passage(c, position)) },
+		Replacement: r.replacement,
+	})
 	r.record.Selection(r.selection, order)
 	s := assay.Stage{Name: assay.StageAssemble, Status: assay.StatusOK, Duration: time.Since(start)}
 	if len(r.candidates) == 0 {
@@ -292,7 +303,7 @@ func (r *request) generate() (string, error) {
 	}
 	usage := result.Usage
 	usage.Cost = (float64(usage.InputTokens)*r.e.o.InputPrice + float64(usage.OutputTokens)*r.e.o.OutputPrice) / 1e6
-	r.span.usage(ctx, result, usage)
+	r.span.generated(ctx, result, usage, err)
 	end(s)
 	r.record.Answer(
 		assay.ManifestPrompt{Tokens: result.PromptTokens, TemplateHash: result.TemplateHash},

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"assay"
@@ -57,9 +58,15 @@ type Options struct {
 	Assemble       assemble.Options
 	InputPrice     float64 // per million tokens; 0 means that cost is not computed
 	OutputPrice    float64 // per million tokens
+	Providers      Providers
 	// Settings are all settings that can change an answer, for the fingerprint in manifests. Any value
 	// that encodes to JSON.
 	Settings any
+}
+
+// Providers name whose API each model is called through, as spans show it. "" is left out.
+type Providers struct {
+	Embedder, Reranker, Generator string
 }
 
 // Bounds of what a request can ask for.
@@ -111,6 +118,7 @@ type Engine struct {
 	d           Deps
 	o           Options
 	fingerprint string
+	superseded  supersessions
 }
 
 // New returns an Engine over d. The index must have been written with the embedder, chunker and
@@ -137,7 +145,6 @@ func (e *Engine) stored() index.Fingerprint {
 	return index.Fingerprint{
 		Embedder: e.d.Embedder.Model(),
 		Chunker:  e.d.Chunker.Fingerprint(),
-		Analyzer: e.d.Index.Analyzer(),
 	}
 }
 
@@ -167,4 +174,34 @@ func passageText(title, heading, text string) string {
 		return title + heading + "\n" + text
 	}
 	return title + "\n" + heading + "\n" + text
+}
+
+// Manifest returns what went into an answer, by its own ID or by that of its trace.
+func (e *Engine) Manifest(_ context.Context, id string) (*assay.Manifest, error) {
+	return FindManifest(e.d.Index, id)
+}
+
+// FindManifest is Engine.Manifest for those who have only the index.
+func FindManifest(ix *index.Index, id string) (*assay.Manifest, error) {
+	if strings.HasPrefix(id, "m_") {
+		return ix.Manifest(id)
+	}
+	return ix.ManifestByTrace(id)
+}
+
+// Chunk returns a passage by its ID, with its document (without the document's text).
+func (e *Engine) Chunk(_ context.Context, id string) (assay.Chunk, *assay.Document, error) {
+	snap := e.d.Index.Snapshot()
+	defer snap.Close()
+	return snap.ChunkByID(id)
+}
+
+// Ready reports what keeps the engine from answering.
+func (e *Engine) Ready(context.Context) []assay.NotReady {
+	snap := e.d.Index.Snapshot()
+	defer snap.Close()
+	if snap.Chunks() == 0 {
+		return []assay.NotReady{{What: "index", Reason: "the corpus is empty; run `assay ingest PATH`"}}
+	}
+	return nil
 }

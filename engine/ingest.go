@@ -70,7 +70,7 @@ func (s Summary) Seen() int { return s.Added + s.Changed + s.Unchanged + len(s.S
 func (s Summary) Failures() int {
 	n := 0
 	for _, skipped := range s.Skipped {
-		if skipped.Reason != ingest.ReasonAsset {
+		if skipped.Reason.Failed() || skipped.Reason == NoText {
 			n++
 		}
 	}

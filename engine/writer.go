@@ -2,7 +2,7 @@ package engine
 
 import (
 	"context"
-	"strings"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -37,8 +37,9 @@ type writer struct {
 	o IngestOptions
 
 	seen    map[string]bool // URIs that are still there
-	unread  []string        // URIs that are there and could not be read
-	mu      sync.Mutex      // guards summary
+	skipped []ingest.Result // what is there and did not become searchable
+
+	mu      sync.Mutex // guards summary
 	summary Summary
 }
 
@@ -146,47 +147,35 @@ func (w *writer) skip(r ingest.Result, b *batch) {
 		skipped.Detail = r.Err.Error()
 	}
 	if id, _, known := w.e.d.Index.ByURI(r.URI); known {
-		if r.Reason == ingest.ReasonEmpty || r.Reason == NoText {
+		if r.Reason == ingest.SkipEmpty || r.Reason == NoText {
 			b.remove = append(b.remove, id)
 		} else {
 			skipped.Kept = true
 		}
 	}
-	w.unread = append(w.unread, r.URI)
+	w.skipped = append(w.skipped, r)
 	w.update(func(s *Summary) { s.Skipped = append(s.Skipped, skipped); s.Bytes += r.Bytes })
 }
 
-// gone lists the stored documents below the roots whose source was not found. What lies below
-// something that could not be read is not gone.
+// gone lists the stored documents below the roots that nothing which was met accounts for.
 func (w *writer) gone(roots []ingest.Root) []string {
 	snap := w.e.d.Index.Snapshot()
 	defer snap.Close()
 	var ids []string
 	for doc := range snap.AllDocuments() {
-		if w.seen[doc.URI] || !below(roots, doc.URI) || w.unreadable(doc.URI) {
-			continue
+		if !w.seen[doc.URI] && w.below(roots, doc.URI) && !w.accounted(doc.URI) {
+			ids = append(ids, doc.ID)
 		}
-		ids = append(ids, doc.ID)
 	}
 	return ids
 }
 
-func below(roots []ingest.Root, uri string) bool {
-	for _, root := range roots {
-		if root.Contains(uri) {
-			return true
-		}
-	}
-	return false
+func (w *writer) below(roots []ingest.Root, uri string) bool {
+	return slices.ContainsFunc(roots, func(r ingest.Root) bool { return r.Contains(uri) })
 }
 
-func (w *writer) unreadable(uri string) bool {
-	for _, u := range w.unread {
-		if rest, ok := strings.CutPrefix(uri, u); ok && rest != "" && (rest[0] == '/' || rest[0] == '#') {
-			return true
-		}
-	}
-	return false
+func (w *writer) accounted(uri string) bool {
+	return slices.ContainsFunc(w.skipped, func(r ingest.Result) bool { return r.Accounts(uri) })
 }
 
 // embed fills in the vectors of each batch.

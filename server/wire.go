@@ -20,6 +20,8 @@ type ask struct {
 	Depth    int             `json:"depth"`    // candidates to retrieve
 	Messages []assay.Message `json:"messages"` // the conversation so far, oldest first
 	Stream   bool            `json:"stream"`   // answer as server-sent events
+	// Superseded asks also for documents that a newer version replaces.
+	Superseded bool `json:"superseded"`
 }
 
 // readAsk reads and checks a request body. The error is a problem.
@@ -60,7 +62,7 @@ func (s *Server) readAsk(w http.ResponseWriter, r *http.Request) (ask, assay.Que
 // query turns the body into a query. Without a question, the last message of the user is the
 // question and those before it are the history.
 func (a ask) query() (assay.Query, error) {
-	q := assay.Query{Text: a.Question, History: a.Messages, Filter: a.Filter, Keep: a.K, Depth: a.Depth}
+	q := assay.Query{Text: a.Question, History: a.Messages, Filter: a.Filter, Keep: a.K, Depth: a.Depth, Superseded: a.Superseded}
 	n := len(a.Messages)
 	if strings.TrimSpace(a.Question) != "" || n == 0 {
 		return q, nil

@@ -17,17 +17,19 @@ import (
 type queryFlags struct {
 	keep, depth int
 	filter      string
+	superseded  bool
 }
 
 func (f *queryFlags) add(c *cobra.Command, keep string) {
 	c.Flags().IntVarP(&f.keep, "keep", "k", 0, keep)
 	c.Flags().IntVar(&f.depth, "depth", 0, "candidates to retrieve (default: retriever.depth)")
+	c.Flags().BoolVar(&f.superseded, "superseded", false, "also documents that a newer version replaces")
 	c.Flags().StringVar(&f.filter, "filter", "", `only documents that pass, as JSON: '{"product": "relay", "lang": ["en", "de"]}'`)
 }
 
 // query makes a query of the command's argument; "-" reads it from standard input.
 func (f *queryFlags) query(e *env, args []string) (assay.Query, error) {
-	q := assay.Query{Text: strings.Join(args, " "), Keep: f.keep, Depth: f.depth}
+	q := assay.Query{Text: strings.Join(args, " "), Keep: f.keep, Depth: f.depth, Superseded: f.superseded}
 	if q.Text == "-" {
 		data, err := io.ReadAll(io.LimitReader(e.stdin, maxStdinQuestion))
 		if err != nil {

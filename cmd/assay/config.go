@@ -100,8 +100,9 @@ type RerankConfig struct {
 
 // AssembleConfig configures the context.
 type AssembleConfig struct {
-	Budget int    `yaml:"budget"`
-	Order  string `yaml:"order"`
+	Budget         int    `yaml:"budget"`
+	Order          string `yaml:"order"`
+	KeepSuperseded bool   `yaml:"keep_superseded"` // send also documents that a newer version replaces
 }
 
 // GenerateConfig names the generator: "extractive", or the URL of an OpenAI-compatible endpoint.

@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"assay"
-	"assay/embed"
 	"assay/eval"
 	"assay/index"
 	"assay/retriever"
 )
+
+// evalTimeout bounds one retrieval of an evaluation: nobody waits for a single one, and a slow
+// machine is no reason to fail.
+const evalTimeout = time.Minute
 
 // channelArms are the fusion as configured, and each channel alone.
 func (a *app) channelArms() ([]eval.Arm, error) {

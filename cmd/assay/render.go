@@ -80,7 +80,7 @@ func newTable(w io.Writer) table.Writer {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	style := table.StyleLight
-	style.Format.Header = text.FormatDefault
+	style.Format.Header, style.Format.Footer = text.FormatDefault, text.FormatDefault
 	style.Options.SeparateColumns = false
 	style.Options.DrawBorder = false
 	t.SetStyle(style)
@@ -251,8 +251,18 @@ func safe(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// wrap breaks text at spaces to a width in columns; lines that are short enough stay as they are.
-func wrap(s string, width int) string { return text.WrapSoft(safe(s), width) }
+// wrap breaks each line of a text at spaces to a width in columns.
+func wrap(s string, width int) string {
+	lines := strings.Split(safe(s), "\n")
+	for i, line := range lines {
+		wrapped := strings.Split(text.WrapSoft(line, width), "\n")
+		for j := range wrapped {
+			wrapped[j] = strings.TrimRight(wrapped[j], " ")
+		}
+		lines[i] = strings.Join(wrapped, "\n")
+	}
+	return strings.Join(lines, "\n")
+}
 
 // snippet is the beginning of a passage, at most n lines.
 func snippet(s string, n int) string {

@@ -110,6 +110,7 @@ func orOff(v float64) float64 {
 func (a *app) openEngine(ctx context.Context, getenv func(string) string) error {
 	cfg := a.cfg
 	tracing, err := traces.Setup(ctx, a.lg, traces.Options{
+		Getenv:         getenv,
 		ServiceVersion: version(),
 		File:           cfg.Traces.File,
 		CaptureContent: strings.EqualFold(getenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"), "true"),
@@ -124,16 +125,13 @@ func (a *app) openEngine(ctx context.Context, getenv func(string) string) error 
 		return tracing.Shutdown(ctx)
 	})
 	chunks, err := chunker.New(chunker.Options{
-		Size: cfg.Chunker.Size, Overlap: cfg.Chunker.Overlap,
+		Size: cfg.Chunker.Size, Overlap: overlap(cfg.Chunker.Overlap),
 		Strategy: chunker.Strategy(cfg.Chunker.Strategy), Encoding: cfg.Chunker.Encoding,
 	})
 	if err != nil {
 		return &usageError{err}
 	}
-	tokens, err := chunker.NewTokenizer(cfg.Chunker.Encoding)
-	if err != nil {
-		return &usageError{err}
-	}
+	tokens := chunks.Tokenizer()
 	a.embedder, err = a.newEmbedder(tokens, getenv)
 	if err != nil {
 		return err
@@ -166,11 +164,20 @@ func (a *app) openEngine(ctx context.Context, getenv func(string) string) error 
 	}, engine.Options{
 		Collection: cfg.Collection, Keep: cfg.Rerank.Keep, MaxQuestion: int(cfg.Server.MaxQuestion),
 		RequestTimeout: cfg.Server.RequestTimeout.std(),
-		Assemble:       assemble.Options{Budget: cfg.Assemble.Budget, Order: assemble.Order(cfg.Assemble.Order)},
+		Assemble:       assemble.Options{Budget: cfg.Assemble.Budget, Order: assemble.Order(cfg.Assemble.Order), KeepSuperseded: cfg.Assemble.KeepSuperseded},
 		InputPrice:     cfg.Generate.InputPrice, OutputPrice: cfg.Generate.OutputPrice,
-		Settings: cfg.answerSettings(a.embedder.Model(), generator.TemplateHash()),
+		Providers: cfg.providers(),
+		Settings:  cfg.answerSettings(a.embedder.Model(), generator.TemplateHash()),
 	})
 	return err
+}
+
+// overlap is orOff for whole numbers.
+func overlap(tokens int) int {
+	if tokens == 0 {
+		return -1
+	}
+	return tokens
 }
 
 // newEmbedder makes the configured embedding model.
@@ -208,6 +215,18 @@ func (a *app) newGenerator(tokens *chunker.Tokenizer, getenv func(string) string
 		return nil, &usageError{err}
 	}
 	return endpoint, nil
+}
+
+// providers name the APIs behind the models, in the terms of OpenTelemetry's conventions.
+func (c Config) providers() engine.Providers {
+	p := engine.Providers{Embedder: "openai", Reranker: "tei", Generator: "openai"}
+	if c.Embed.URL == builtinEmbedder {
+		p.Embedder = traces.ProviderBuiltin
+	}
+	if c.Generate.URL == extractiveAnswerer {
+		p.Generator = traces.ProviderBuiltin
+	}
+	return p
 }
 
 // answerSettings are the settings that can change an answer: what goes into the fingerprint. Where
