@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -67,6 +68,7 @@ func (w *workflow) reranked(ctx context.Context, o rerank.Outcome) {
 func (w *workflow) generated(ctx context.Context, r generate.Result, usage assay.Usage, err error) {
 	span := traces.FromContext(ctx)
 	span.RecordUsage(usage, r.Model, r.FinishReason)
+	span.RecordMessages(append(slices.Clone(w.q.History), assay.Message{Role: "user", Content: w.q.Text}), r.Text, r.FinishReason)
 	span.Fail(err)
 	w.root.RecordAnswer(r.Text)
 }

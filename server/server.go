@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"assay"
@@ -91,6 +92,7 @@ func New(lg *slog.Logger, e Engine, tp trace.TracerProvider, o Options) (*Server
 	work.HandleFunc("GET /v1/chunks/{id}", s.chunk)
 	traced := otelhttp.NewHandler(work, "http",
 		otelhttp.WithTracerProvider(tp),
+		otelhttp.WithPropagators(propagation.TraceContext{}), // a caller's trace is continued
 		otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return r.Method + " " + r.URL.Path }))
 
 	mux := http.NewServeMux()
