@@ -23,7 +23,8 @@ var ErrFilter = errors.New("filter")
 //	{"product": "relay", "lang": ["en", "de"], "effective": {"gte": "2025-01-01"},
 //	 "uri": {"prefix": "runbooks/"}, "audience": {"not": "internal"}}
 //
-// A field is a metadata key or one of id, uri, title, format, language, version and modified.
+// An array of such objects is a conjunction too; it is needed only to put one operator on one field
+// twice. A field is a metadata key or one of id, uri, title, format, language, version and modified.
 type Filter struct {
 	Conditions []Condition
 }
@@ -96,6 +97,9 @@ func (d *Document) field(name string) []string {
 }
 
 func (c Condition) match(values []string) bool {
+	if len(c.Values) == 0 { // made by hand: no filter that was read is like that
+		return false
+	}
 	if c.Op == Not {
 		return !slices.ContainsFunc(values, func(v string) bool { return slices.Contains(c.Values, v) })
 	}
@@ -156,17 +160,22 @@ func parseDate(s string) (time.Time, bool) {
 
 // UnmarshalJSON reads the object form shown at Filter.
 func (f *Filter) UnmarshalJSON(data []byte) error {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return fmt.Errorf("%w: must be an object of fields, such as {\"product\": \"relay\"}", ErrFilter)
+	var objects []map[string]json.RawMessage
+	if json.Unmarshal(data, &objects) != nil {
+		objects = make([]map[string]json.RawMessage, 1)
+		if err := json.Unmarshal(data, &objects[0]); err != nil {
+			return fmt.Errorf("%w: must be an object of fields, such as {\"product\": \"relay\"}", ErrFilter)
+		}
 	}
 	f.Conditions = nil
-	for _, field := range slices.Sorted(maps.Keys(fields)) {
-		conditions, err := parseConditions(field, fields[field])
-		if err != nil {
-			return err
+	for _, fields := range objects {
+		for _, field := range slices.Sorted(maps.Keys(fields)) {
+			conditions, err := parseConditions(field, fields[field])
+			if err != nil {
+				return err
+			}
+			f.Conditions = append(f.Conditions, conditions...)
 		}
-		f.Conditions = append(f.Conditions, conditions...)
 	}
 	if len(f.Conditions) > maxFilterConditions {
 		return fmt.Errorf("%w: %d conditions, at most %d are allowed", ErrFilter, len(f.Conditions), maxFilterConditions)
@@ -241,20 +250,27 @@ func filterValues(field string, raw any) ([]string, error) {
 	return out, nil
 }
 
-// MarshalJSON writes the object form; conditions on one field are gathered.
+// MarshalJSON writes the object form; conditions on one field are gathered. Where an operator stands
+// on a field twice, it writes an array of objects.
 func (f Filter) MarshalJSON() ([]byte, error) {
-	fields := map[string]any{}
+	objects := []map[string]map[Op]any{{}}
 	for _, c := range f.Conditions {
-		operators, _ := fields[c.Field].(map[string]any)
-		if operators == nil {
-			operators = map[string]any{}
-			fields[c.Field] = operators
+		i := slices.IndexFunc(objects, func(o map[string]map[Op]any) bool { return o[c.Field][c.Op] == nil })
+		if i < 0 {
+			i = len(objects)
+			objects = append(objects, map[string]map[Op]any{})
+		}
+		if objects[i][c.Field] == nil {
+			objects[i][c.Field] = map[Op]any{}
 		}
 		if c.Op == AnyOf || c.Op == Not {
-			operators[string(c.Op)] = c.Values
+			objects[i][c.Field][c.Op] = c.Values
 		} else {
-			operators[string(c.Op)] = c.Values[0]
+			objects[i][c.Field][c.Op] = c.Values[0]
 		}
 	}
-	return json.Marshal(fields)
+	if len(objects) == 1 {
+		return json.Marshal(objects[0])
+	}
+	return json.Marshal(objects)
 }

@@ -70,8 +70,26 @@ func TestFilterSurvivesJSON(t *testing.T) {
 	}
 }
 
+func TestConjunctionKeepsEveryCondition(t *testing.T) {
+	both := parseFilter(t, `{"tags":"a","n":{"gt":1}}`).And(parseFilter(t, `{"tags":["b","c"],"n":{"gt":2}}`))
+	data, err := json.Marshal(both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := parseFilter(t, string(data))
+	for tags, want := range map[string]bool{"a": false, "b": false, "ab": true} {
+		doc := &assay.Document{Metadata: assay.Metadata{"n": {"3"}}}
+		for _, tag := range tags {
+			doc.Metadata["tags"] = append(doc.Metadata["tags"], string(tag))
+		}
+		if both.Match(doc) != want || back.Match(doc) != want {
+			t.Errorf("tags %s: %v, and %v after %s", tags, both.Match(doc), back.Match(doc), data)
+		}
+	}
+}
+
 func TestBadFiltersAreErrors(t *testing.T) {
-	for _, text := range []string{`[]`, `"x"`, `{"a":null}`, `{"a":{}}`, `{"a":[]}`, `{"a":{"like":"x"}}`, `{"a":{"gt":"soon"}}`, `{"a":{"gt":[1,2]}}`, `{"a":{"any":{"b":1}}}`, `{"a":[["b"]]}`} {
+	for _, text := range []string{`"x"`, `[1]`, `{"a":null}`, `{"a":{}}`, `{"a":[]}`, `{"a":{"like":"x"}}`, `{"a":{"gt":"soon"}}`, `{"a":{"gt":[1,2]}}`, `{"a":{"any":{"b":1}}}`, `{"a":[["b"]]}`} {
 		var f assay.Filter
 		if err := json.Unmarshal([]byte(text), &f); !errors.Is(err, assay.ErrFilter) {
 			t.Errorf("%s: error %v", text, err)

@@ -142,10 +142,12 @@ func New(lg *slog.Logger, d Deps, o Options) (*Engine, error) {
 
 // stored is the fingerprint of what the write path puts into the index.
 func (e *Engine) stored() index.Fingerprint {
-	return index.Fingerprint{
-		Embedder: e.d.Embedder.Model(),
-		Chunker:  e.d.Chunker.Fingerprint(),
+	f := index.Fingerprint{Embedder: e.d.Embedder.Model(), Chunker: e.d.Chunker.Fingerprint()}
+	// An endpoint's vectors depend also on what is put before a text and where it is cut.
+	if settings, ok := e.d.Embedder.(interface{ Fingerprint() string }); ok {
+		f.EmbedderSettings = settings.Fingerprint()
 	}
+	return f
 }
 
 // fingerprintOf condenses settings: equal settings give equal fingerprints on every machine.

@@ -266,6 +266,31 @@ func TestAFailingEmbedderEndsTheRunAndTheNextOneGoesOn(t *testing.T) {
 	}
 }
 
+// zeroes gives texts with a certain word a vector without direction.
+type zeroes struct{ *words }
+
+func (z zeroes) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, error) {
+	out, err := z.words.EmbedDocuments(ctx, texts)
+	for i, text := range texts {
+		if strings.Contains(text, "warranty") {
+			clear(out[i])
+		}
+	}
+	return out, err
+}
+
+func TestADocumentThatCannotBeStoredStopsNothing(t *testing.T) {
+	w := newWorld(t, setup{})
+	w.d.Embedder = zeroes{w.words}
+	s := w.ingest(t, pages(), IngestOptions{})
+	if counts(s) != "3 added, 0 changed, 0 unchanged, 0 removed, 1 skipped" || s.Skipped[0].Reason != NotStorable || s.Failures() != 1 {
+		t.Errorf("got %s: %+v", counts(s), s.Skipped)
+	}
+	if !w.finds(t, "overlap of 24 hours") {
+		t.Error("the others are not found")
+	}
+}
+
 func TestIngestFromDiskByFolderAndByFile(t *testing.T) {
 	w := newWorld(t, setup{})
 	dir := t.TempDir()

@@ -42,8 +42,11 @@ type SkippedDoc struct {
 	Kept   bool              `json:"kept,omitempty"` // its earlier version stays searchable
 }
 
-// NoText is the reason for a document that was read and yields no chunk.
-const NoText ingest.SkipReason = "no_text"
+// The reasons for skipping that the write path adds to those of package ingest.
+const (
+	NoText      ingest.SkipReason = "no_text"      // it was read and yields no chunk
+	NotStorable ingest.SkipReason = "not_storable" // the index refuses it, such as for its size or its vectors
+)
 
 // Ingest reads roots, and writes what is new or changed in batches: each batch is searchable, whole,
 // when it is committed. A source that cannot be read is skipped and reported. The summary is
@@ -70,7 +73,7 @@ func (s Summary) Seen() int { return s.Added + s.Changed + s.Unchanged + len(s.S
 func (s Summary) Failures() int {
 	n := 0
 	for _, skipped := range s.Skipped {
-		if skipped.Reason.Failed() || skipped.Reason == NoText {
+		if skipped.Reason.Failed() || skipped.Reason == NoText || skipped.Reason == NotStorable {
 			n++
 		}
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -21,11 +22,15 @@ const (
 
 // batch is a group of documents on its way through the write path.
 type batch struct {
-	entries        []index.Entry
-	remove         []string // IDs
-	added, changed int
-	chunks, bytes  int
-	tokens         int
+	entries       []entry
+	remove        []string // IDs
+	chunks, bytes int
+}
+
+// entry is one document of a batch.
+type entry struct {
+	index.Entry
+	isNew bool
 }
 
 func (b *batch) empty() bool { return len(b.entries)+len(b.remove) == 0 }
@@ -124,18 +129,9 @@ func (w *writer) take(r ingest.Result, b *batch) {
 		w.skip(ingest.Result{ID: r.ID, URI: r.URI, Bytes: r.Bytes, Reason: NoText, State: ingest.StateSkipped}, b)
 		return
 	}
-	entry := index.Entry{Document: *doc, Chunks: chunks}
-	b.entries = append(b.entries, entry)
-	if r.State == ingest.StateNew {
-		b.added++
-	} else {
-		b.changed++
-	}
+	b.entries = append(b.entries, entry{index.Entry{Document: *doc, Chunks: chunks}, r.State == ingest.StateNew})
 	b.chunks += len(chunks)
 	b.bytes += len(doc.Text)
-	for _, c := range chunks {
-		b.tokens += c.Tokens
-	}
 	w.update(func(s *Summary) { s.Bytes += r.Bytes })
 }
 
@@ -220,17 +216,64 @@ func (w *writer) vectors(ctx context.Context, b *batch) error {
 func (w *writer) commit(ctx context.Context, in <-chan *batch) error {
 	for b := range in {
 		if !w.o.DryRun {
-			if _, err := w.e.d.Index.Apply(ctx, w.e.stored(), index.Batch{Put: b.entries, Delete: b.remove}); err != nil {
+			if err := w.apply(ctx, b); err != nil {
 				return err
 			}
 		}
 		w.update(func(s *Summary) {
-			s.Added += b.added
-			s.Changed += b.changed
+			for _, entry := range b.entries {
+				if entry.isNew {
+					s.Added++
+				} else {
+					s.Changed++
+				}
+				s.Chunks += len(entry.Chunks)
+				for _, c := range entry.Chunks {
+					s.Tokens += c.Tokens
+				}
+			}
 			s.Removed += len(b.remove)
-			s.Chunks += b.chunks
-			s.Tokens += b.tokens
 		})
 	}
 	return nil
+}
+
+// apply commits a batch. Documents that cannot be stored are left out of it and reported.
+func (w *writer) apply(ctx context.Context, b *batch) error {
+	for {
+		change := index.Batch{Delete: b.remove}
+		for _, entry := range b.entries {
+			change.Put = append(change.Put, entry.Entry)
+		}
+		_, err := w.e.d.Index.Apply(ctx, w.e.stored(), change)
+		var bad *index.BatchError
+		var degraded *index.DegradedError
+		switch {
+		case errors.As(err, &bad):
+			w.reject(b, bad)
+			if b.empty() {
+				return nil
+			}
+			continue
+		case errors.As(err, &degraded): // it is on disk; the next commit or start makes it searchable
+			w.e.lg.Error("what was ingested is stored and not yet searchable", "error", err)
+			return nil
+		}
+		return err
+	}
+}
+
+// reject takes documents out of a batch that the index cannot store.
+func (w *writer) reject(b *batch, bad *index.BatchError) {
+	for _, problem := range bad.Entries {
+		i := slices.IndexFunc(b.entries, func(e entry) bool { return e.Document.ID == problem.ID })
+		if i < 0 {
+			continue
+		}
+		rejected := b.entries[i]
+		b.entries = slices.Delete(b.entries, i, i+1)
+		w.update(func(s *Summary) {
+			s.Skipped = append(s.Skipped, SkippedDoc{URI: rejected.Document.URI, Reason: NotStorable, Detail: problem.Err.Error(), Kept: !rejected.isNew})
+		})
+	}
 }

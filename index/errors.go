@@ -40,7 +40,7 @@ func (e *LockedError) Error() string {
 
 // Mismatch is one setting that differs from what the corpus was made with.
 type Mismatch struct {
-	Field  string // "embedder", "chunker" or "analyzer"
+	Field  string // "embedder", "embedder settings", "chunker" or "analyzer"
 	Stored string
 	Asked  string
 }
@@ -71,6 +71,7 @@ func (f Fingerprint) compare(dir string, asked Fingerprint) error {
 	}
 	model := func(m assay.Model) string { return fmt.Sprintf("%q with %d dimensions", m.Name, m.Dimensions) }
 	add("embedder", model(f.Embedder), model(asked.Embedder))
+	add("embedder settings", fmt.Sprintf("%q", f.EmbedderSettings), fmt.Sprintf("%q", asked.EmbedderSettings))
 	add("chunker", fmt.Sprintf("%q", f.Chunker), fmt.Sprintf("%q", asked.Chunker))
 	add("analyzer", fmt.Sprintf("%q", f.Analyzer), fmt.Sprintf("%q", asked.Analyzer))
 	if len(fields) == 0 {

@@ -121,7 +121,8 @@ func (o Options) params() bm25.Params {
 // Fingerprint is what the stored corpus was made with. Parts made with another one cannot be compared
 // with it, so it is written with the first document and demanded of every later one.
 type Fingerprint struct {
-	Embedder assay.Model `json:"embedder"`
-	Chunker  string      `json:"chunker"`  // the chunker's settings, in a form of its own
-	Analyzer string      `json:"analyzer"` // "" means the one that the index was opened with
+	Embedder         assay.Model `json:"embedder"`
+	EmbedderSettings string      `json:"embedder_settings,omitempty"` // what else shapes the vectors, such as a prefix
+	Chunker          string      `json:"chunker"`                     // the chunker's settings, in a form of its own
+	Analyzer         string      `json:"analyzer"`                    // "" means the one that the index was opened with
 }

@@ -33,8 +33,12 @@ var byExtension = map[string]format{
 // structured are extensions of text that means nothing to a reader as it stands.
 var structured = map[string]string{
 	".json": "JSON", ".csv": "CSV", ".tsv": "tab-separated values", ".xml": "XML", ".rss": "RSS", ".atom": "Atom",
-	".ipynb": "a Jupyter notebook", ".eml": "an e-mail message", ".mbox": "a mailbox", ".rtf": "RTF", ".svg": "an SVG image",
-	".css": "a style sheet", ".js": "JavaScript", ".mjs": "JavaScript", ".map": "a source map",
+	".ipynb": "a Jupyter notebook", ".eml": "an e-mail message", ".mbox": "a mailbox", ".rtf": "RTF",
+}
+
+// assets are extensions of text that pages are made with and that is no document.
+var assets = map[string]string{
+	".svg": "an SVG image", ".css": "a style sheet", ".js": "JavaScript", ".mjs": "JavaScript", ".map": "a source map",
 }
 
 // printable are formats that are written in printable characters, so that finding nothing but text
@@ -53,6 +57,8 @@ func detect(name string, head []byte) (format, *skipError) {
 	switch {
 	case slices.ContainsFunc(printable, mime.Is):
 		return "", unsupported(mime.String(), mime.Extension())
+	case !isText && isMedia(mime):
+		return "", asset(mime.String(), mime.Extension())
 	case !isText && !isTextType(mime) && !mime.Is("application/octet-stream"):
 		return "", unsupported(mime.String(), mime.Extension())
 	case !isText:
@@ -67,6 +73,8 @@ func detect(name string, head []byte) (format, *skipError) {
 		return formatHTML, nil
 	case known:
 		return f, nil
+	case assets[ext] != "":
+		return "", asset(assets[ext], ext)
 	case structured[ext] != "":
 		return "", unsupported(structured[ext], ext)
 	case xmlStart.MatchString(text[:min(len(text), 8<<10)]):
@@ -88,13 +96,27 @@ var recognised = map[string]string{
 }
 
 func unsupported(what, ext string) *skipError {
+	return skipf(SkipUnsupported, "recognised as %s, which is not a supported format: convert it to Markdown, HTML or text", named(what, ext))
+}
+
+func asset(what, ext string) *skipError {
+	return skipf(SkipAsset, "recognised as %s, which is no document", named(what, ext))
+}
+
+// named is a format as people know it, with its extension.
+func named(what, ext string) string {
 	if name, ok := recognised[ext]; ok {
 		what = name
 	}
 	if ext != "" && !strings.Contains(what, "(") {
 		what = fmt.Sprintf("%s (%s)", what, ext)
 	}
-	return skipf(SkipUnsupported, "recognised as %s, which is not a supported format: convert it to Markdown, HTML or text", what)
+	return what
+}
+
+func isMedia(m *mimetype.MIME) bool {
+	kind, _, _ := strings.Cut(m.String(), "/")
+	return kind == "image" || kind == "audio" || kind == "video" || kind == "font"
 }
 
 // headText is the head without its encoding, as far as an encoding with wide units hides ASCII.

@@ -24,6 +24,7 @@ type SkipReason string
 // The reasons for skipping.
 const (
 	SkipUnsupported SkipReason = "unsupported_format" // recognised, and not read by this version
+	SkipAsset       SkipReason = "asset"              // an image, font, style sheet, script, sound or film: no document
 	SkipTooLarge    SkipReason = "too_large"          // past a configured limit, which the error names
 	SkipUnreadable  SkipReason = "unreadable"         // the system or the stream refused; of a folder: what is below it was not seen
 	SkipEmpty       SkipReason = "empty"              // nothing but white space and boilerplate
@@ -38,11 +39,11 @@ const (
 	SkipBadOptions  SkipReason = "bad_options"        // nothing was read
 )
 
-// Failed reports whether something that should have been read was not, as against sources that
-// have nothing to give or are left out on purpose.
+// Failed reports whether somebody should look at it: a document that should have become searchable
+// did not, as against what is no document or is left out on purpose.
 func (r SkipReason) Failed() bool {
 	switch r {
-	case "", SkipUnsupported, SkipBinary, SkipEmpty, SkipNotRegular, SkipOutside:
+	case "", SkipAsset, SkipNotRegular, SkipOutside:
 		return false
 	}
 	return true

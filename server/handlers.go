@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -148,15 +149,17 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 
 // write sends a value as JSON.
 func (s *Server) write(w http.ResponseWriter, status int, v any) {
-	data, err := json.Marshal(v)
-	if err != nil {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false) // the type is JSON and is not sniffed; people read it with curl
+	if err := encoder.Encode(v); err != nil {
 		s.lg.Error("a response could not be encoded", "error", err)
 		s.fail(w, problem{Status: http.StatusInternalServerError, Type: "internal", Detail: "the response could not be encoded; the log of the server has the details"})
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(data, '\n')) // the caller may have gone; there is nobody else to tell
+	_, _ = w.Write(body.Bytes()) // the caller may have gone; there is nobody else to tell
 }
 
 // errClientGone ends a request whose caller no longer reads.
