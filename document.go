@@ -65,6 +65,18 @@ func HashText(text string) string {
 // HeadingPath writes a chunk's headings the way people read them: "Keys > Rotation".
 func HeadingPath(headings []string) string { return strings.Join(headings, " > ") }
 
+// Place says where a passage stands: its document's title and the path of headings above it, which
+// often begins with the title and then says it alone.
+func Place(title, heading string) string {
+	switch {
+	case heading == "":
+		return title
+	case title == "" || title == heading || strings.HasPrefix(heading, title+" > "):
+		return heading
+	}
+	return title + " > " + heading
+}
+
 // Model is the identity of a model: it goes into keys, headers, manifests and stored fingerprints.
 type Model struct {
 	Name       string `json:"name"`

@@ -133,8 +133,9 @@ const (
 type ManifestReranker struct {
 	Status     RerankStatus   `json:"status"`
 	Model      string         `json:"model,omitempty"`
-	Candidates int            `json:"candidates"` // sent to it
-	Scored     int            `json:"scored"`     // that came back with a valid score
+	Candidates int            `json:"candidates"`          // sent to it
+	Scored     int            `json:"scored"`              // that came back with a valid score
+	Truncated  int            `json:"truncated,omitempty"` // that were cut to the model's length before they were sent
 	LatencyMS  float64        `json:"latency_ms"`
 	TimeoutMS  float64        `json:"timeout_ms,omitempty"`
 	Attempts   int            `json:"attempts"`

@@ -169,13 +169,11 @@ func (e *Engine) Index() *index.Index { return e.d.Index }
 // passageText is a passage as models see it: under its document's title and its headings, since a
 // passage alone often does not say what it is about.
 func passageText(title, heading, text string) string {
-	switch {
-	case title == "" && heading == "":
+	place := assay.Place(title, heading)
+	if place == "" {
 		return text
-	case title == "" || heading == "":
-		return title + heading + "\n" + text
 	}
-	return title + "\n" + heading + "\n" + text
+	return place + "\n" + text
 }
 
 // Manifest returns what went into an answer, by its own ID or by that of its trace.

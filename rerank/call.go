@@ -53,15 +53,27 @@ const (
 	maxDelay   = time.Second
 )
 
-// ranking is the answer to one batch; scored says which texts have a score.
-type ranking struct {
-	scores []float64
-	scored []bool
+// effort counts what a stage does, over all its batches.
+type effort struct {
+	attempts atomic.Int64 // requests made
+	waiting  atomic.Int64 // requests that want to be made and have not got their turn
+}
+
+// turn waits until a request may be made: the service takes a bounded number at once from the whole
+// process. What did not get its turn stays counted as waiting.
+func (c *Client) turn(ctx context.Context, e *effort) error {
+	e.waiting.Add(1)
+	if err := c.turns.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	e.waiting.Add(-1)
+	e.attempts.Add(1)
+	return nil
 }
 
 // score asks for the scores of one batch, with retries. A batch that the server finds too large is
 // halved, since its limit cannot be asked for.
-func (c *Client) score(ctx context.Context, attempts *atomic.Int64, query string, texts []string) ([]float64, []bool, error) {
+func (c *Client) score(ctx context.Context, e *effort, query string, texts []string) ([]float64, []bool, error) {
 	policy := retrypolicy.NewBuilder[ranking]().
 		WithMaxAttempts(c.opts.MaxAttempts).
 		ReturnLastFailure().
@@ -83,18 +95,21 @@ func (c *Client) score(ctx context.Context, attempts *atomic.Int64, query string
 		}).
 		Build()
 	r, err := failsafe.With(policy).WithContext(ctx).Get(func() (ranking, error) {
-		attempts.Add(1)
+		if err := c.turn(ctx, e); err != nil {
+			return ranking{}, err
+		}
+		defer c.turns.Release(1)
 		return c.call(ctx, query, texts)
 	})
 	var failed *callError
 	if errors.As(err, &failed) && failed.code == http.StatusRequestEntityTooLarge && len(texts) > 1 {
 		c.lg.Warn("rerank batch too large for the server, halving it; lower rerank.batch_size", "service", c.service, "batch", len(texts))
 		half := len(texts) / 2
-		scores, scored, err := c.score(ctx, attempts, query, texts[:half])
+		scores, scored, err := c.score(ctx, e, query, texts[:half])
 		if err != nil {
 			return scores, scored, err
 		}
-		more, moreScored, err := c.score(ctx, attempts, query, texts[half:])
+		more, moreScored, err := c.score(ctx, e, query, texts[half:])
 		return append(scores, more...), append(scored, moreScored...), err
 	}
 	return r.scores, r.scored, err
@@ -102,9 +117,9 @@ func (c *Client) score(ctx context.Context, attempts *atomic.Int64, query string
 
 // call makes one request.
 func (c *Client) call(ctx context.Context, query string, texts []string) (ranking, error) {
-	body, err := json.Marshal(teiRequest{Query: query, Texts: texts, Truncate: true})
+	body, err := json.Marshal(c.wire.body(&c.opts, query, texts))
 	if err != nil {
-		return ranking{}, fmt.Errorf("encode request: %w", err) // unreachable: strings and booleans always encode
+		return ranking{}, fmt.Errorf("encode request: %w", err) // unreachable: strings, numbers and booleans always encode
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
@@ -133,25 +148,15 @@ func (c *Client) call(ctx context.Context, query string, texts []string) (rankin
 	if int64(len(data)) > c.opts.MaxResponseBytes {
 		return ranking{}, bad("answered more than %d bytes, which no ranking takes", c.opts.MaxResponseBytes)
 	}
-	r, err := parseTEI(data, len(texts), c.quote)
+	r, err := parseRanking(data, len(texts), c.quote)
 	if err != nil {
-		return ranking{}, bad("%v; check that rerank.url names a TEI server with a reranker model", err)
+		return ranking{}, bad("%v; check that a reranker of the dialect %s is at rerank.url: `assay rerank check` tries them all", err, c.opts.Dialect)
 	}
 	if missing := r.missing(); missing > 0 {
 		return r, &callError{status: assay.RerankPartial, code: resp.StatusCode,
 			msg: fmt.Sprintf("scored only %d of %d texts", len(texts)-missing, len(texts))}
 	}
 	return r, nil
-}
-
-func (r ranking) missing() int {
-	n := 0
-	for _, ok := range r.scored {
-		if !ok {
-			n++
-		}
-	}
-	return n
 }
 
 // unreachable describes a request that got no whole answer. Its context's error comes first: a
@@ -181,7 +186,7 @@ func (c *Client) refused(resp *http.Response) error {
 	if detail := errorDetail(data); detail != "" {
 		msg += ": " + c.quote(detail)
 	}
-	if hint := statusHint(resp.StatusCode); hint != "" {
+	if hint := c.statusHint(resp.StatusCode); hint != "" {
 		msg += "; " + hint
 	}
 	e := &callError{status: assay.RerankHTTPError, code: resp.StatusCode, msg: msg}
@@ -193,22 +198,24 @@ func (c *Client) refused(resp *http.Response) error {
 	return e
 }
 
-func statusHint(code int) string {
+func (c *Client) statusHint(code int) string {
 	switch {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return "check the reranker's API key"
 	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed:
-		return "check the path of rerank.url and that the server has a reranker model"
+		return "check rerank.url, rerank.dialect (" + string(c.opts.Dialect) + ") and that the server has a reranker model; `assay rerank check` tries all dialects"
 	case code == http.StatusRequestEntityTooLarge:
 		return "lower rerank.batch_size or the chunk size"
-	case code == http.StatusUnprocessableEntity:
-		return "the server could not take the texts; lower rerank.batch_size if it complains about the batch"
+	case code == http.StatusBadRequest || code == http.StatusUnprocessableEntity:
+		return "the server could not take the texts; lower rerank.batch_size if it complains about the batch, set rerank.max_tokens if about their length, and try `assay rerank check` if about the fields"
 	case code == http.StatusFailedDependency:
 		return "inference failed; see the reranker's own log"
 	case code == http.StatusTooManyRequests:
-		return "it is overloaded; give it more capacity or lower rerank.concurrency"
+		return "it is overloaded; give it more capacity or lower rerank.max_concurrent"
 	case code >= 300 && code < 400:
 		return "redirects are not followed; set rerank.url to where it points"
+	case code >= 500 && c.opts.Dialect == LlamaCPP:
+		return "see the reranker's own log; a text over its physical batch (--ubatch-size) ends so, which rerank.max_tokens prevents"
 	case code >= 500:
 		return "see the reranker's own log"
 	}

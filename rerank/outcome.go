@@ -21,6 +21,7 @@ type Outcome struct {
 	Scored      []bool
 	Candidates  int           // texts sent, or meant to be when it failed before
 	ScoredCount int           // texts with a valid score when the stage ended
+	Truncated   int           // texts that were cut at Options.MaxTokens
 	Attempts    int           // requests made, all batches and retries together
 	Latency     time.Duration // of the stage
 	Timeout     time.Duration // that the stage had
@@ -37,7 +38,7 @@ type Outcome struct {
 func (o Outcome) Keep(keep int) (int, error) {
 	switch o.Fallback {
 	case assay.FallbackFail:
-		return 0, fmt.Errorf("%w (rerank.fallback is fail): %s", ErrRequired, o.Reason)
+		return 0, fmt.Errorf("%w (rerank.policy is fail): %s", ErrRequired, o.Reason)
 	case assay.FallbackWiden:
 		if o.fallbackKeep == 0 {
 			return 2 * keep, nil
@@ -90,6 +91,7 @@ func (o Outcome) Manifest() assay.ManifestReranker {
 		Model:      o.Model,
 		Candidates: o.Candidates,
 		Scored:     o.ScoredCount,
+		Truncated:  o.Truncated,
 		LatencyMS:  assay.Milliseconds(o.Latency),
 		TimeoutMS:  assay.Milliseconds(o.Timeout),
 		Attempts:   o.Attempts,

@@ -7,7 +7,6 @@
 package rerank
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +14,9 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"assay"
 )
@@ -27,8 +27,12 @@ type Client struct {
 	opts    Options
 	http    *http.Client
 	url     string // with credentials
-	service string // without
+	shown   string // without
+	service string // as errors name it
 	redact  *strings.Replacer
+	wire    wire
+	turns   *semaphore.Weighted // one for each request that may be under way, over all questions
+	breaker *breaker            // nil when there is none
 }
 
 // New returns a client. Nothing is connected until the first call.
@@ -39,15 +43,19 @@ func New(lg *slog.Logger, o Options) (*Client, error) {
 	if lg == nil {
 		lg = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{lg: lg, opts: o.withDefaults(), redact: strings.NewReplacer()}
+	c := &Client{lg: lg, opts: o.WithDefaults(), redact: strings.NewReplacer()}
 	if o.URL == "" {
 		return c, nil
 	}
-	u, err := endpointURL(o.URL)
+	c.wire, _ = c.opts.Dialect.wire() // Validate knows it
+	u, err := endpointURL(o.URL, c.wire.path)
 	if err != nil {
 		return nil, fmt.Errorf("rerank options: %w", err) // unreachable: Validate has parsed it
 	}
-	c.url, c.service = u.String(), "reranker "+displayURL(u)
+	c.url, c.shown = u.String(), displayURL(u)
+	c.service = "reranker " + c.shown
+	c.turns = semaphore.NewWeighted(int64(c.opts.MaxConcurrent))
+	c.breaker = newBreaker(lg, c.service, c.opts)
 	var secrets []string
 	if o.APIKey != "" {
 		secrets = append(secrets, o.APIKey, "[redacted]")
@@ -102,70 +110,34 @@ func (c *Client) Rerank(ctx context.Context, query string, texts []string, keep 
 	if deadline, ok := ctx.Deadline(); ok {
 		o.Timeout = max(0, min(o.Timeout, deadline.Sub(start)))
 	}
+	allowed, probe, wait, last := c.breaker.allow()
+	if !allowed {
+		next := "a try is under way"
+		if wait > 0 {
+			next = fmt.Sprintf("the next try is in %v", wait.Round(time.Millisecond))
+		}
+		c.conclude(ctx, &o, &effort{}, &callError{
+			status: assay.RerankCircuitOpen,
+			msg:    fmt.Sprintf("not called, after %d failures in a row; %s; the last failure: %s", c.opts.BreakerFailures, next, last),
+			cause:  assay.ErrUnavailable,
+		})
+		return o
+	}
+	says := unknown
+	defer func() { c.breaker.record(probe, says, o.Reason) }() // even if something panics, or a probe would never end
 	stage, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
-	var attempts atomic.Int64
-	err := c.collect(stage, &o, &attempts, query, texts)
+	var e effort
+	err := c.collect(stage, &o, &e, query, texts)
 	o.Latency = time.Since(start)
-	o.Attempts = int(attempts.Load())
-	c.conclude(ctx, &o, err)
+	o.Attempts = int(e.attempts.Load())
+	c.conclude(ctx, &o, &e, err)
+	says = c.verdict(&o, &e)
 	return o
 }
 
-// batchResult is what became of one batch.
-type batchResult struct {
-	first  int // index of the batch's first text
-	scores []float64
-	scored []bool
-	err    error
-}
-
-// collect fills in the outcome's scores until all batches are back, one has failed, or the stage's
-// time is over. It leaves requests that are under way to their cancelled context instead of
-// waiting for them; they report into a buffered channel, so that none of them stays.
-func (c *Client) collect(stage context.Context, o *Outcome, attempts *atomic.Int64, query string, texts []string) error {
-	o.Scores, o.Scored = make([]float64, len(texts)), make([]bool, len(texts))
-	batches := c.batches(texts)
-	results := make(chan batchResult, len(batches))
-	queue := make(chan span, len(batches))
-	for _, b := range batches {
-		queue <- b
-	}
-	close(queue)
-	for range min(c.opts.Concurrency, len(batches)) {
-		go func() {
-			for b := range queue {
-				r := batchResult{first: b.start}
-				if r.err = stage.Err(); r.err == nil {
-					r.scores, r.scored, r.err = c.score(stage, attempts, query, texts[b.start:b.end])
-				}
-				results <- r
-			}
-		}()
-	}
-	for range batches {
-		var r batchResult
-		select {
-		case r = <-results:
-		case <-stage.Done():
-			return stage.Err()
-		}
-		for i, ok := range r.scored {
-			if ok {
-				o.Scores[r.first+i], o.Scored[r.first+i] = r.scores[i], true
-				o.ScoredCount++
-			}
-		}
-		if r.err != nil {
-			// A request that its context ended fails in many ways; the context knows why.
-			return cmp.Or(stage.Err(), r.err)
-		}
-	}
-	return nil
-}
-
 // conclude turns the error of the stage into its status.
-func (c *Client) conclude(caller context.Context, o *Outcome, err error) {
+func (c *Client) conclude(caller context.Context, o *Outcome, e *effort, err error) {
 	if err == nil {
 		o.Status = assay.RerankOK
 		return
@@ -180,6 +152,9 @@ func (c *Client) conclude(caller context.Context, o *Outcome, err error) {
 		hint := "raise rerank.timeout, lower the depth, or give the reranker more capacity"
 		if o.Timeout < c.opts.Timeout {
 			hint = "the deadline is that of the request"
+		}
+		if n := e.waiting.Load(); n > 0 {
+			hint = fmt.Sprintf("%d of its requests were still queued behind those of other questions (rerank.max_concurrent is %d); %s", n, c.opts.MaxConcurrent, hint)
 		}
 		o.Err = fmt.Errorf("%s: no ranking within %v; %s: %w", c.service, o.Timeout.Round(time.Millisecond), hint, context.DeadlineExceeded)
 	case errors.As(err, &failed):
@@ -199,21 +174,29 @@ func (c *Client) conclude(caller context.Context, o *Outcome, err error) {
 		"scored", o.ScoredCount, "attempts", o.Attempts, "latency", o.Latency, "error", o.Err)
 }
 
-// span is a range of the texts.
-type span struct{ start, end int }
-
-// batches cuts the texts by count and bytes. A text over the bytes stands alone.
-func (c *Client) batches(texts []string) []span {
-	var out []span
-	start, bytes := 0, 0
-	for i, text := range texts {
-		if i > start && (i-start == c.opts.BatchSize || bytes+len(text) > c.opts.BatchBytes) {
-			out = append(out, span{start, i})
-			start, bytes = i, 0
+// verdict says what an outcome tells of the service.
+func (c *Client) verdict(o *Outcome, e *effort) verdict {
+	switch o.Status {
+	case assay.RerankOK:
+		return answers
+	case assay.RerankTimeout:
+		if o.Timeout < c.opts.Timeout || e.waiting.Load() > 0 {
+			return unknown // it did not have its time
 		}
-		bytes += len(text)
+		return failures
+	case assay.RerankHTTPError:
+		switch o.HTTPStatus {
+		case http.StatusRequestTimeout, http.StatusFailedDependency, http.StatusTooManyRequests:
+			return failures // overload and failed inference, whatever their number says
+		}
+		if o.HTTPStatus >= 500 {
+			return failures
+		}
+		return answers
+	case assay.RerankUnavailable, assay.RerankBadResponse, assay.RerankPartial:
+		return failures
 	}
-	return append(out, span{start, len(texts)})
+	return unknown
 }
 
 // Close drops idle connections.
@@ -223,9 +206,13 @@ func (c *Client) Close() {
 	}
 }
 
-func defaultTransport() http.RoundTripper {
+// defaultTransport keeps as many connections as requests may be under way, so that none is made anew
+// for each question.
+func defaultTransport(connections int) http.RoundTripper {
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
-		return t.Clone()
+		t = t.Clone()
+		t.MaxIdleConnsPerHost = connections
+		return t
 	}
 	return http.DefaultTransport // unreachable unless a program has replaced it; then that is what it wants
 }

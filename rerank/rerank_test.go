@@ -270,11 +270,16 @@ func TestNothingIsAskedWhereThereIsNothingToRank(t *testing.T) {
 }
 
 func TestOptionsReportEveryProblem(t *testing.T) {
-	_, err := New(nil, Options{URL: "localhost:8080", Dialect: "xyz", Policy: "ignore", APIKey: "a\n", Timeout: -1, BatchSize: -1})
-	for _, want := range []string{"rerank.url", "rerank.dialect", "rerank.fallback", "rerank.api_key", "rerank.timeout", "rerank.batch_size"} {
+	_, err := New(nil, Options{URL: "localhost:8080", Dialect: "xyz", Policy: "ignore", APIKey: "a\n", Timeout: -1, BatchSize: -1, MaxTokens: 9,
+		MaxConcurrent: -1, BreakerFailures: 1 << 20, BreakerCooldown: -1})
+	for _, want := range []string{"rerank.url", "rerank.dialect", "rerank.policy", "rerank.api_key", "rerank.timeout", "rerank.batch_size",
+		"rerank.max_tokens", "rerank.max_concurrent", "rerank.breaker_failures", "rerank.breaker_cooldown"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not mention %s: %v", want, err)
 		}
+	}
+	if _, err := New(nil, Options{URL: "http://h", Dialect: Cohere}); err == nil || !strings.Contains(err.Error(), "rerank.model") {
+		t.Errorf("a dialect that needs a model, without one: %v", err)
 	}
 	if _, err := New(nil, Options{URL: "http://user:pa%zzss@host"}); err == nil || strings.Contains(err.Error(), "zz") {
 		t.Errorf("error shows the password: %v", err)
@@ -283,13 +288,14 @@ func TestOptionsReportEveryProblem(t *testing.T) {
 
 func TestURLsAreCompleted(t *testing.T) {
 	for in, want := range map[string]string{
-		"http://h:1":                      "http://h:1/rerank",
-		"http://h:1/":                     "http://h:1/rerank",
+		"http://h:1":                      "http://h:1/v1/rerank",
+		"http://h:1/":                     "http://h:1/v1/rerank",
+		"http://u:p@h:1?key=1#x":          "http://u:p@h:1/v1/rerank?key=1",
 		"http://h:1/rerank":               "http://h:1/rerank",
-		"https://u:p@h/tei/?key=1#x":      "https://u:p@h/tei/rerank?key=1",
+		"https://u:p@h/rank/?key=1#x":     "https://u:p@h/rank/?key=1",
 		"http://h/models/a%2Fb/v1/rerank": "http://h/models/a%2Fb/v1/rerank",
 	} {
-		u, err := endpointURL(in)
+		u, err := endpointURL(in, "/v1/rerank")
 		if err != nil || u.String() != want {
 			t.Errorf("%s: %v, %v", in, u, err)
 		}
@@ -299,13 +305,14 @@ func TestURLsAreCompleted(t *testing.T) {
 	}
 }
 
-func FuzzParseTEI(f *testing.F) {
-	for _, s := range []string{`[{"index":0,"score":0.5}]`, `[]`, `{"error":"x"}`, `<html>`, `[{"index":1,"score":null}]`, `[[`} {
+func FuzzParseRanking(f *testing.F) {
+	for _, s := range []string{`[{"index":0,"score":0.5}]`, `[]`, `{"error":"x"}`, `<html>`, `[{"index":1,"score":null}]`, `[[`,
+		`{"results":[{"index":0,"relevance_score":-3}]}`, `{"data":[{"index":1,"relevance_score":1}],"error":null}`, `{"results":[],"error":{"message":"x"}}`} {
 		f.Add([]byte(s), 2)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, n int) {
 		n = max(0, n) % 64
-		r, err := parseTEI(data, n, func(s string) string { return s })
+		r, err := parseRanking(data, n, func(s string) string { return s })
 		if err != nil {
 			return
 		}

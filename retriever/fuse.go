@@ -15,28 +15,30 @@ type fused struct {
 	score          float64
 }
 
-// fuse merges the channels' rankings by weighted reciprocal rank fusion: a chunk's score is the sum
-// over the channels of weight / (k + rank), where a channel that did not return it adds nothing
-// (Cormack, Clarke and Büttcher, SIGIR 2009; k = 60 there). Only ranks are compared, never scores.
-// Ties are broken by the better single rank and then by row, so the order never depends on timing.
+// fuse merges the channels' rankings into one. Ties are broken by the better single rank and then by
+// row, so the order never depends on timing.
 func fuse(dense, lexical []index.Hit, o Options) []fused {
 	byRow := make(map[index.Row]*fused, len(dense)+len(lexical))
 	all := make([]*fused, 0, len(dense)+len(lexical))
-	add := func(h index.Hit, weight float64) *fused {
+	add := func(h index.Hit, score float64) *fused {
 		f := byRow[h.Row]
 		if f == nil {
 			f = &fused{row: h.Row}
 			byRow[h.Row] = f
 			all = append(all, f)
 		}
-		f.score += weight / float64(o.RRFK+h.Rank)
+		f.score += score
 		return f
 	}
+	denseScore, lexicalScore := o.reciprocalRank(o.DenseWeight), o.reciprocalRank(o.LexicalWeight)
+	if o.Fusion == Convex {
+		denseScore, lexicalScore = o.normalised(o.DenseWeight, dense), o.normalised(o.LexicalWeight, lexical)
+	}
 	for _, h := range dense {
-		add(h, o.DenseWeight).dense = &assay.Placing{Rank: h.Rank, Score: h.Score}
+		add(h, denseScore(h)).dense = &assay.Placing{Rank: h.Rank, Score: h.Score}
 	}
 	for _, h := range lexical {
-		add(h, o.LexicalWeight).lexical = &assay.Placing{Rank: h.Rank, Score: h.Score}
+		add(h, lexicalScore(h)).lexical = &assay.Placing{Rank: h.Rank, Score: h.Score}
 	}
 	out := make([]fused, len(all))
 	for i, f := range all {
@@ -50,6 +52,29 @@ func fuse(dense, lexical []index.Hit, o Options) []fused {
 		)
 	})
 	return out
+}
+
+// reciprocalRank scores a hit by weight / (k + rank): only ranks are compared, never scores (Cormack,
+// Clarke and Büttcher, SIGIR 2009; k = 60 there). What a channel did not return gets nothing from it.
+func (o Options) reciprocalRank(weight float64) func(index.Hit) float64 {
+	return func(h index.Hit) float64 { return weight / float64(o.RRFK+h.Rank) }
+}
+
+// normalised scores a hit by its place between the channel's lowest and highest score, times the
+// channel's share of the weights: a convex combination (Bruch, Gai and Ingber, "An Analysis of Fusion
+// Functions for Hybrid Retrieval", 2023). What a channel did not return counts as its lowest.
+func (o Options) normalised(weight float64, hits []index.Hit) func(index.Hit) float64 {
+	if len(hits) == 0 {
+		return nil
+	}
+	high, low := hits[0].Score, hits[len(hits)-1].Score
+	share := weight / (o.DenseWeight + o.LexicalWeight)
+	return func(h index.Hit) float64 {
+		if high == low {
+			return share
+		}
+		return share * (h.Score - low) / (high - low)
+	}
 }
 
 // best is the better of the ranks that a chunk has.

@@ -34,9 +34,19 @@ const (
 	Fail    FailurePolicy = "fail"    // refuse the request
 )
 
+// Fusion is how the two channels' rankings become one.
+type Fusion string
+
+// The ways of fusion.
+const (
+	RRF    Fusion = "rrf"    // weighted reciprocal rank fusion
+	Convex Fusion = "convex" // weighted sum of normalised scores
+)
+
 // Options configure a Retriever. The zero value of a field means its default.
 type Options struct {
 	Depth         int           // candidates per channel and after fusion; default 50, where recall has flattened on the public collections
+	Fusion        Fusion        // default RRF
 	RRFK          int           // the k of reciprocal rank fusion; default 60, as published
 	DenseWeight   float64       // default 1
 	LexicalWeight float64       // default 1
@@ -51,6 +61,9 @@ const MaxDepth = 1000
 func (o Options) WithDefaults() Options {
 	if o.Depth == 0 {
 		o.Depth = 50
+	}
+	if o.Fusion == "" {
+		o.Fusion = RRF
 	}
 	if o.RRFK == 0 {
 		o.RRFK = 60
@@ -73,6 +86,9 @@ func (o Options) Validate() error {
 	var errs []error
 	if o.Depth < 1 || o.Depth > MaxDepth {
 		errs = append(errs, fmt.Errorf("retriever.depth is %d; it must be between 1 and %d", o.Depth, MaxDepth))
+	}
+	if o.Fusion != RRF && o.Fusion != Convex {
+		errs = append(errs, fmt.Errorf("retriever.fusion is %q; it must be %q or %q", o.Fusion, RRF, Convex))
 	}
 	if o.RRFK < 1 {
 		errs = append(errs, fmt.Errorf("retriever.rrf_k is %d; it must be at least 1", o.RRFK))

@@ -78,6 +78,7 @@ type IndexConfig struct {
 // RetrieverConfig configures the two channels and their fusion.
 type RetrieverConfig struct {
 	Depth         int      `yaml:"depth"`
+	Fusion        string   `yaml:"fusion"`
 	RRFK          int      `yaml:"rrf_k"`
 	DenseWeight   float64  `yaml:"dense_weight"`
 	LexicalWeight float64  `yaml:"lexical_weight"`
@@ -87,15 +88,20 @@ type RetrieverConfig struct {
 
 // RerankConfig configures the reranker and how many chunks are kept after it. An empty URL disables it.
 type RerankConfig struct {
-	URL          string   `yaml:"url"`
-	Model        string   `yaml:"model"`
-	Timeout      Duration `yaml:"timeout"`
-	Keep         int      `yaml:"keep"`
-	Policy       string   `yaml:"policy"` // when it does not rank: fused, widen or fail
-	FallbackKeep int      `yaml:"fallback_keep"`
-	BatchSize    int      `yaml:"batch_size"`
-	Concurrency  int      `yaml:"concurrency"`
-	MaxAttempts  int      `yaml:"max_attempts"`
+	URL             string   `yaml:"url"`
+	Dialect         string   `yaml:"dialect"`
+	Model           string   `yaml:"model"`
+	Timeout         Duration `yaml:"timeout"`
+	Keep            int      `yaml:"keep"`
+	Policy          string   `yaml:"policy"` // when it does not rank: fused, widen or fail
+	FallbackKeep    int      `yaml:"fallback_keep"`
+	BatchSize       int      `yaml:"batch_size"`
+	MaxTokens       int      `yaml:"max_tokens"` // of a text; 0: the server cuts
+	Concurrency     int      `yaml:"concurrency"`
+	MaxConcurrent   int      `yaml:"max_concurrent"`
+	MaxAttempts     int      `yaml:"max_attempts"`
+	BreakerFailures int      `yaml:"breaker_failures"` // 0: no circuit breaker
+	BreakerCooldown Duration `yaml:"breaker_cooldown"`
 }
 
 // AssembleConfig configures the context.

@@ -13,7 +13,7 @@ func newConfig(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
 		Short: "Show the configuration in force",
-		Args:  cobra.NoArgs,
+		Args:  noSuchCommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	show := &cobra.Command{

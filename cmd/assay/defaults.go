@@ -8,6 +8,7 @@ import (
 
 	"assay/engine"
 	"assay/index"
+	"assay/rerank"
 	"assay/retriever"
 )
 
@@ -22,6 +23,7 @@ const (
 func defaultConfig() Config {
 	ix := index.Options{}.WithDefaults()
 	re := retriever.Options{}.WithDefaults()
+	rr := rerank.Options{}.WithDefaults()
 	en := engine.Options{}.WithDefaults()
 	return Config{
 		Collection: ix.Collection,
@@ -38,11 +40,13 @@ func defaultConfig() Config {
 			ManifestsKeepFor: Duration(ix.ManifestAge), ManifestsKeepCount: ix.ManifestCount,
 		},
 		Retriever: RetrieverConfig{
-			Depth: re.Depth, RRFK: re.RRFK, DenseWeight: re.DenseWeight, LexicalWeight: re.LexicalWeight,
+			Depth: re.Depth, Fusion: string(re.Fusion), RRFK: re.RRFK, DenseWeight: re.DenseWeight, LexicalWeight: re.LexicalWeight,
 			Timeout: Duration(re.Timeout), OnFailure: string(re.OnFailure),
 		},
 		Rerank: RerankConfig{
-			Timeout: Duration(time.Second), Keep: en.Keep, Policy: "fused", BatchSize: 32, Concurrency: 2, MaxAttempts: 2,
+			Dialect: string(rr.Dialect), Timeout: Duration(rr.Timeout), Keep: en.Keep, Policy: string(rr.Policy),
+			BatchSize: rr.BatchSize, Concurrency: rr.Concurrency, MaxConcurrent: rr.MaxConcurrent, MaxAttempts: rr.MaxAttempts,
+			BreakerFailures: rr.BreakerFailures, BreakerCooldown: Duration(rr.BreakerCooldown),
 		},
 		Assemble: AssembleConfig{Budget: en.Assemble.Budget, Order: string(en.Assemble.Order)},
 		Generate: GenerateConfig{
@@ -94,6 +98,17 @@ func (c Config) checkDeadlines() error {
 	if c.Generate.URL != extractiveAnswerer {
 		stages += c.Generate.Timeout.std()
 		named += fmt.Sprintf(" + generate.timeout %s", c.Generate.Timeout)
+	}
+	for _, d := range []struct {
+		key     string
+		timeout Duration
+	}{
+		{"retriever.timeout", c.Retriever.Timeout}, {"rerank.timeout", c.Rerank.Timeout},
+		{"generate.timeout", c.Generate.Timeout}, {"server.request_timeout", c.Server.RequestTimeout},
+	} {
+		if d.timeout <= 0 {
+			return fmt.Errorf("%s is %s; it must be longer than nothing", d.key, d.timeout)
+		}
 	}
 	if c.Server.RequestTimeout.std() <= stages {
 		return fmt.Errorf("server.request_timeout (%s) cannot hold its stages: %s = %s; raise it, or lower one of them",

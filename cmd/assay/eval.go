@@ -21,7 +21,7 @@ func newEval(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "eval",
 		Short: "Measure retrieval against judged questions",
-		Args:  cobra.NoArgs,
+		Args:  noSuchCommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newEvalRetrieval(e))

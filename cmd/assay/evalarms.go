@@ -24,7 +24,7 @@ func (a *app) channelArms() ([]eval.Arm, error) {
 		dense, lexical float64
 	}{{"hybrid", c.DenseWeight, c.LexicalWeight}, {"dense", 1, 0}, {"bm25", 0, 1}} {
 		r, err := retriever.New(a.lg, a.embedder, retriever.Options{
-			RRFK: c.RRFK, DenseWeight: arm.dense, LexicalWeight: arm.lexical, Timeout: evalTimeout, OnFailure: retriever.Fail,
+			Fusion: retriever.Fusion(c.Fusion), RRFK: c.RRFK, DenseWeight: arm.dense, LexicalWeight: arm.lexical, Timeout: evalTimeout, OnFailure: retriever.Fail,
 		})
 		if err != nil {
 			return nil, err

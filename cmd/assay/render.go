@@ -25,19 +25,8 @@ func printAnswer(w io.Writer, a *assay.Answer) {
 	}
 	fmt.Fprintln(w, "\nSources")
 	for _, c := range a.Citations {
-		fmt.Fprintf(w, "  %-4s %s\n       %s\n", c.Marker, clip(place(c.Title, c.Heading), pageWidth-7), clip(c.URI, pageWidth-7))
+		fmt.Fprintf(w, "  %-4s %s\n       %s\n", c.Marker, clip(assay.Place(c.Title, c.Heading), pageWidth-7), clip(c.URI, pageWidth-7))
 	}
-}
-
-// place names where a passage is: its document and the headings above it, without saying one twice.
-func place(title, heading string) string {
-	switch {
-	case heading == "" || title == heading:
-		return title
-	case title == "" || strings.HasPrefix(heading, title+" > "):
-		return heading
-	}
-	return title + " > " + heading
 }
 
 // places writes a candidate's ranks: "dense 3, lexical 1".
@@ -59,7 +48,7 @@ func printContext(w io.Writer, m *assay.Manifest, passages []assay.Candidate) {
 	for i, p := range passages {
 		sent := m.Context.Passages[i]
 		fmt.Fprintf(w, "\n%s %s\n    %s · %s · bytes %d to %d · %d tokens\n", sent.Marker,
-			clip(place(p.Title, p.Heading), pageWidth-6), clip(p.URI, 36), p.ChunkID, p.Span.Start, p.Span.End, p.Tokens)
+			clip(assay.Place(p.Title, p.Heading), pageWidth-6), clip(p.URI, 36), p.ChunkID, p.Span.Start, p.Span.End, p.Tokens)
 		for line := range strings.Lines(wrap(p.Text, pageWidth-6)) {
 			fmt.Fprintf(w, "    | %s\n", strings.TrimRight(line, "\n"))
 		}
@@ -150,7 +139,7 @@ func printPassages(w io.Writer, m *assay.Manifest) {
 	t.SetColumnConfigs(right)
 	for _, p := range m.Context.Passages {
 		c := byID[p.ChunkID]
-		t.AppendRow(table.Row{p.Marker, clip(c.DocID, 52) + "\n" + clip(place(c.Title, c.Heading), 52), p.Tokens,
+		t.AppendRow(table.Row{p.Marker, clip(c.DocID, 52) + "\n" + clip(assay.Place(c.Title, c.Heading), 52), p.Tokens,
 			rank(c.Dense), rank(c.Lexical), rank(c.Fused), rank(c.Rerank)})
 	}
 	fmt.Fprintln(w)
@@ -171,6 +160,9 @@ func rerankerLine(r assay.ManifestReranker) string {
 	}
 	if r.Attempts > 0 {
 		line += fmt.Sprintf(", %d of %d candidates scored in %.0f of %.0f ms, %d requests", r.Scored, r.Candidates, r.LatencyMS, r.TimeoutMS, r.Attempts)
+	}
+	if r.Truncated > 0 {
+		line += fmt.Sprintf(", %d truncated", r.Truncated)
 	}
 	if r.Fallback != "" {
 		line += fmt.Sprintf("; fallback %s", r.Fallback)

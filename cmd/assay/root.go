@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -38,7 +39,8 @@ could not be read (they are named).`,
   assay serve                             # the same over HTTP, on 127.0.0.1:8080`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          noSuchCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&e.dataDir, "data", "./assay-data", "directory that holds the corpus")
@@ -50,12 +52,23 @@ could not be read (they are named).`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(
 		newIngest(e), newAsk(e), newSearch(e), newServe(e), newManifest(e),
-		newDemo(e), newEval(e), newConfig(e), newVersion(e),
+		newDemo(e), newEval(e), newRerank(e), newConfig(e), newVersion(e),
 	)
-	for _, c := range root.Commands() {
-		usageArgs(c)
-	}
+	usageArgs(root)
 	return root
+}
+
+// noSuchCommand refuses arguments where a command's name is meant, and names those that are near.
+func noSuchCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	c.SuggestionsMinimumDistance = 2 // a swap of two letters
+	known := c.SuggestionsFor(args[0])
+	if len(known) == 0 {
+		return fmt.Errorf("unknown command %q; `%s --help` lists them", args[0], c.CommandPath())
+	}
+	return fmt.Errorf("unknown command %q; did you mean %s?", args[0], strings.Join(known, " or "))
 }
 
 // usageArgs makes wrong arguments of a command and those below it usage errors.

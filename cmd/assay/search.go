@@ -77,7 +77,7 @@ func printSearch(e *env, r *assay.Retrieval) {
 	}
 	for i, c := range r.Candidates {
 		fmt.Fprintf(e.stdout, "%2d. %s\n    %s · %s · %d tokens · %s\n", i+1,
-			clip(place(c.Title, c.Heading), 94), clip(c.URI, 40), c.ChunkID, c.Tokens, places(c))
+			clip(assay.Place(c.Title, c.Heading), 94), clip(c.URI, 40), c.ChunkID, c.Tokens, places(c))
 		for line := range strings.Lines(snippet(c.Text, 3)) {
 			fmt.Fprintf(e.stdout, "    %s\n", strings.TrimRight(line, "\n"))
 		}

@@ -83,13 +83,17 @@ func (e *env) open(ctx context.Context, cfg Config, lg *slog.Logger, mode openMo
 
 func (a *app) openIndex(dir string, mode openMode) error {
 	c := a.cfg.Index
-	ix, err := index.Open(a.lg, dir, index.Options{
+	o := index.Options{
 		Collection: a.cfg.Collection, Analyzer: c.Analyzer,
 		K1: c.K1, B: orOff(c.B), TitleWeight: orOff(c.TitleWeight), HeadingWeight: orOff(c.HeadingWeight), BodyWeight: orOff(c.BodyWeight),
 		MaxQueryTerms: c.MaxQueryTerms, LockTimeout: c.LockTimeout.std(),
 		ManifestAge: c.ManifestsKeepFor.std(), ManifestCount: c.ManifestsKeepCount,
 		AllowMismatch: mode == openStore || mode == openRebuild,
-	})
+	}
+	if err := o.Validate(); err != nil {
+		return &usageError{err}
+	}
+	ix, err := index.Open(a.lg, dir, o)
 	if err != nil {
 		return err
 	}
@@ -125,7 +129,7 @@ func (a *app) openEngine(ctx context.Context, getenv func(string) string) error 
 		return tracing.Shutdown(ctx)
 	})
 	chunks, err := chunker.New(chunker.Options{
-		Size: cfg.Chunker.Size, Overlap: overlap(cfg.Chunker.Overlap),
+		Size: cfg.Chunker.Size, Overlap: orOffInt(cfg.Chunker.Overlap),
 		Strategy: chunker.Strategy(cfg.Chunker.Strategy), Encoding: cfg.Chunker.Encoding,
 	})
 	if err != nil {
@@ -137,19 +141,14 @@ func (a *app) openEngine(ctx context.Context, getenv func(string) string) error 
 		return err
 	}
 	retrieve, err := retriever.New(a.lg, a.embedder, retriever.Options{
-		Depth: cfg.Retriever.Depth, RRFK: cfg.Retriever.RRFK,
+		Depth: cfg.Retriever.Depth, Fusion: retriever.Fusion(cfg.Retriever.Fusion), RRFK: cfg.Retriever.RRFK,
 		DenseWeight: cfg.Retriever.DenseWeight, LexicalWeight: cfg.Retriever.LexicalWeight,
 		Timeout: cfg.Retriever.Timeout.std(), OnFailure: retriever.FailurePolicy(cfg.Retriever.OnFailure),
 	})
 	if err != nil {
 		return &usageError{err}
 	}
-	reranker, err := rerank.New(a.lg, rerank.Options{
-		URL: cfg.Rerank.URL, Model: cfg.Rerank.Model, APIKey: getenv(secrets["rerank.api_key"]),
-		Timeout: cfg.Rerank.Timeout.std(), BatchSize: cfg.Rerank.BatchSize, Concurrency: cfg.Rerank.Concurrency,
-		MaxAttempts: cfg.Rerank.MaxAttempts,
-		Policy:      assay.FallbackPolicy(cfg.Rerank.Policy), FallbackKeep: cfg.Rerank.FallbackKeep,
-	})
+	reranker, err := rerank.New(a.lg, rerankOptions(cfg.Rerank, tokens, getenv))
 	if err != nil {
 		return &usageError{err}
 	}
@@ -172,12 +171,23 @@ func (a *app) openEngine(ctx context.Context, getenv func(string) string) error 
 	return err
 }
 
-// overlap is orOff for whole numbers.
-func overlap(tokens int) int {
-	if tokens == 0 {
+// orOffInt is orOff for whole numbers.
+func orOffInt(v int) int {
+	if v == 0 {
 		return -1
 	}
-	return tokens
+	return v
+}
+
+// rerankOptions are the options of the configured reranker.
+func rerankOptions(c RerankConfig, tokens *chunker.Tokenizer, getenv func(string) string) rerank.Options {
+	return rerank.Options{
+		URL: c.URL, Dialect: rerank.Dialect(c.Dialect), Model: c.Model, APIKey: getenv(secrets["rerank.api_key"]),
+		Timeout: c.Timeout.std(), BatchSize: c.BatchSize, MaxTokens: c.MaxTokens, Truncate: tokens.Truncate,
+		Concurrency: c.Concurrency, MaxConcurrent: c.MaxConcurrent, MaxAttempts: c.MaxAttempts,
+		BreakerFailures: orOffInt(c.BreakerFailures), BreakerCooldown: c.BreakerCooldown.std(),
+		Policy: assay.FallbackPolicy(c.Policy), FallbackKeep: c.FallbackKeep,
+	}
 }
 
 // newEmbedder makes the configured embedding model.
@@ -219,7 +229,7 @@ func (a *app) newGenerator(tokens *chunker.Tokenizer, getenv func(string) string
 
 // providers name the APIs behind the models, in the terms of OpenTelemetry's conventions.
 func (c Config) providers() engine.Providers {
-	p := engine.Providers{Embedder: "openai", Reranker: "tei", Generator: "openai"}
+	p := engine.Providers{Embedder: "openai", Reranker: c.Rerank.Dialect, Generator: "openai"}
 	if c.Embed.URL == builtinEmbedder {
 		p.Embedder = traces.ProviderBuiltin
 	}
@@ -237,8 +247,8 @@ func (c Config) answerSettings(embedder assay.Model, templateHash string) any {
 		"embedder":  embedder,
 		"prefixes":  []string{c.Embed.QueryPrefix, c.Embed.DocumentPrefix},
 		"lexical":   []any{c.Index.Analyzer, c.Index.K1, c.Index.B, c.Index.TitleWeight, c.Index.HeadingWeight, c.Index.BodyWeight, c.Index.MaxQueryTerms},
-		"retriever": []any{c.Retriever.Depth, c.Retriever.RRFK, c.Retriever.DenseWeight, c.Retriever.LexicalWeight},
-		"rerank":    []any{c.Rerank.URL != "", c.Rerank.Model, c.Rerank.Keep, c.Rerank.Policy, c.Rerank.FallbackKeep},
+		"retriever": []any{c.Retriever.Depth, c.Retriever.Fusion, c.Retriever.RRFK, c.Retriever.DenseWeight, c.Retriever.LexicalWeight},
+		"rerank":    []any{c.Rerank.URL != "", c.Rerank.Model, c.Rerank.MaxTokens, c.Rerank.Keep, c.Rerank.Policy, c.Rerank.FallbackKeep},
 		"assemble":  c.Assemble,
 		"generate":  []any{c.Generate.URL == extractiveAnswerer, c.Generate.Model, templateHash, c.Generate.MaxTokens, c.Generate.Temperature},
 	}
