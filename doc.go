@@ -14,7 +14,7 @@
 //
 // The read path, driven by "assay ask", "assay search" and "assay serve":
 //
-//   - retriever searches both channels side by side and fuses them by reciprocal rank.
+//   - retriever searches both channels side by side and fuses them into one ranking.
 //   - rerank calls a cross-encoder over HTTP under a deadline, with a fallback that somebody chose.
 //   - assemble decides what enters the prompt, within a budget, and writes the manifest.
 //   - generate writes the answer and its citations: a chat endpoint, or the built-in extractive one.

@@ -60,21 +60,17 @@ func (o Options) reciprocalRank(weight float64) func(index.Hit) float64 {
 	return func(h index.Hit) float64 { return weight / float64(o.RRFK+h.Rank) }
 }
 
-// normalised scores a hit by its place between the channel's lowest and highest score, times the
-// channel's share of the weights: a convex combination (Bruch, Gai and Ingber, "An Analysis of Fusion
-// Functions for Hybrid Retrieval", 2023). What a channel did not return counts as its lowest.
+// normalised scores a hit by its share of the channel's best score, times the channel's share of the
+// weights: a convex combination (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid
+// Retrieval", 2023). Both scales begin at 0, BM25 where no term matches and the cosine where nothing is
+// alike, so that the result does not depend on how deep a channel was searched. What a channel did
+// not return gets nothing from it.
 func (o Options) normalised(weight float64, hits []index.Hit) func(index.Hit) float64 {
-	if len(hits) == 0 {
-		return nil
+	if len(hits) == 0 || hits[0].Score <= 0 {
+		return func(index.Hit) float64 { return 0 }
 	}
-	high, low := hits[0].Score, hits[len(hits)-1].Score
-	share := weight / (o.DenseWeight + o.LexicalWeight)
-	return func(h index.Hit) float64 {
-		if high == low {
-			return share
-		}
-		return share * (h.Score - low) / (high - low)
-	}
+	share := weight / (o.DenseWeight + o.LexicalWeight) / hits[0].Score
+	return func(h index.Hit) float64 { return share * max(h.Score, 0) }
 }
 
 // best is the better of the ranks that a chunk has.

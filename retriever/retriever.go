@@ -1,5 +1,5 @@
 // Package retriever finds candidates for a question: a dense and a lexical channel, searched side by
-// side under one deadline, and fused by reciprocal rank.
+// side under one deadline, and fused into one ranking.
 package retriever
 
 import (
@@ -46,10 +46,10 @@ const (
 // Options configure a Retriever. The zero value of a field means its default.
 type Options struct {
 	Depth         int           // candidates per channel and after fusion; default 50, where recall has flattened on the public collections
-	Fusion        Fusion        // default RRF
+	Fusion        Fusion        // default Convex, which ranks better on the public collections (docs/retrieval.md)
 	RRFK          int           // the k of reciprocal rank fusion; default 60, as published
 	DenseWeight   float64       // default 1
-	LexicalWeight float64       // default 1
+	LexicalWeight float64       // default 2: the built-in embedding model is weaker than BM25
 	Timeout       time.Duration // for embedding the question and searching both channels; default 2 s
 	OnFailure     FailurePolicy // default Degrade
 }
@@ -63,13 +63,13 @@ func (o Options) WithDefaults() Options {
 		o.Depth = 50
 	}
 	if o.Fusion == "" {
-		o.Fusion = RRF
+		o.Fusion = Convex
 	}
 	if o.RRFK == 0 {
 		o.RRFK = 60
 	}
 	if o.DenseWeight == 0 && o.LexicalWeight == 0 {
-		o.DenseWeight, o.LexicalWeight = 1, 1
+		o.DenseWeight, o.LexicalWeight = 1, 2
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 2 * time.Second

@@ -24,7 +24,7 @@ func hits(rows ...index.Row) []index.Hit {
 }
 
 func TestFuseIsReciprocalRankFusion(t *testing.T) {
-	o := Options{}.WithDefaults()
+	o := Options{Fusion: RRF, DenseWeight: 1, LexicalWeight: 1}.WithDefaults()
 	got := fuse(hits(1, 2, 3), hits(3, 4), o)
 	want := []struct {
 		row   index.Row
@@ -44,6 +44,26 @@ func TestFuseIsReciprocalRankFusion(t *testing.T) {
 	o.LexicalWeight = 3
 	if got := fuse(hits(1), hits(2), o); got[0].row != 2 || got[0].score != 3./61 {
 		t.Errorf("with a weight of 3 row %d leads with %.6f", got[0].row, got[0].score)
+	}
+}
+
+func TestFuseByConvexCombination(t *testing.T) {
+	o := Options{Fusion: Convex, DenseWeight: 1, LexicalWeight: 3}.WithDefaults()
+	dense := []index.Hit{{Row: 1, Rank: 1, Score: 0.8}, {Row: 2, Rank: 2, Score: 0.4}, {Row: 3, Rank: 3, Score: -0.1}}
+	lexical := []index.Hit{{Row: 2, Rank: 1, Score: 12}, {Row: 4, Rank: 2, Score: 3}}
+	got := fuse(dense, lexical, o)
+	want := map[index.Row]float64{2: 0.25*0.5 + 0.75, 1: 0.25, 4: 0.75 * 0.25, 3: 0}
+	for i, row := range []index.Row{2, 1, 4, 3} {
+		if got[i].row != row || math.Abs(got[i].score-want[row]) > 1e-12 {
+			t.Errorf("place %d is row %d with %.4f, want row %d with %.4f", i+1, got[i].row, got[i].score, row, want[row])
+		}
+	}
+	for name, list := range map[string][]fused{"no lexical hit": fuse(dense, nil, o), "no hit": fuse(nil, nil, o), "no positive score": fuse(dense[2:], nil, o)} {
+		for _, f := range list {
+			if math.IsNaN(f.score) || f.score < 0 {
+				t.Errorf("%s: score %g", name, f.score)
+			}
+		}
 	}
 }
 
