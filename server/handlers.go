@@ -66,8 +66,13 @@ func setHeaders(w http.ResponseWriter, m *assay.Manifest) {
 	}
 	w.Header().Set(headerManifest, m.ID)
 	setRerankStatus(w, m.Reranker.Status)
-	names := make([]string, len(m.Degraded))
-	for i, name := range m.Degraded {
+	setDegraded(w, m.Degraded)
+}
+
+// setDegraded names the stages that should have worked and did not.
+func setDegraded(w http.ResponseWriter, stages []assay.StageName) {
+	names := make([]string, len(stages))
+	for i, name := range stages {
 		names[i] = string(name)
 	}
 	if len(names) > 0 {

@@ -43,17 +43,21 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, q assay.Query) {
 }
 
 // events writes server-sent events. What happens before the reranker has ended is held back until
-// then, since its status stands in the headers.
+// then, since its status stands in the headers; and where the request is refused for it, for good.
 type events struct {
 	w       http.ResponseWriter
 	flush   *http.ResponseController
 	started bool
 	held    []assay.Event
+	bad     []assay.StageName // that ended badly before the headers were sent
 	err     error
 }
 
 func (e *events) event(v assay.Event) error {
-	if !e.started && v.Reranker == nil {
+	if v.Stage != nil && v.Stage.Status.Degraded() && !e.started {
+		e.bad = append(e.bad, v.Stage.Name)
+	}
+	if !e.started && (v.Reranker == nil || v.Reranker.Fallback == assay.FallbackFail) {
 		e.held = append(e.held, v)
 		return nil
 	}
@@ -72,6 +76,7 @@ func (e *events) start(manifest string, status assay.RerankStatus) {
 	h := e.w.Header()
 	h.Set(headerManifest, manifest)
 	setRerankStatus(e.w, status)
+	setDegraded(e.w, e.bad)
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // reverse proxies must pass events on as they come

@@ -133,13 +133,11 @@ func checkHeaders(t *testing.T, w *httptest.ResponseRecorder, ix *index.Index, s
 		t.Errorf("the header says %q, the manifest %q, want %q", got, m.Reranker.Status, status)
 	}
 	failed := status != assay.RerankOK
-	if !stream { // a stream's headers leave before all stages have ended
-		if degraded := w.Header().Get("Assay-Degraded"); (degraded == "rerank") != failed || failed != (len(m.Degraded) == 1) {
-			t.Errorf("the header says %q, the manifest %v", degraded, m.Degraded)
-		}
+	if degraded := w.Header().Get("Assay-Degraded"); (degraded == "rerank") != failed || failed != (len(m.Degraded) == 1) {
+		t.Errorf("the header says %q, the manifest %v", degraded, m.Degraded)
 	}
 	if failed && policy == assay.FallbackFail {
-		checkRefusal(t, w, m, stream)
+		checkRefusal(t, w, m)
 		return
 	}
 	if w.Code != http.StatusOK || m.Answer.TextHash == "" || m.Error != "" {
@@ -160,16 +158,10 @@ func checkHeaders(t *testing.T, w *httptest.ResponseRecorder, ix *index.Index, s
 	}
 }
 
-// checkRefusal looks at the answer under the policy to refuse. A stream has begun by then, so its
-// refusal is an event.
-func checkRefusal(t *testing.T, w *httptest.ResponseRecorder, m *assay.Manifest, stream bool) {
+// checkRefusal looks at the answer under the policy to refuse, which is the same for a stream: it does
+// not begin before it is known whether the reranker ranked.
+func checkRefusal(t *testing.T, w *httptest.ResponseRecorder, m *assay.Manifest) {
 	t.Helper()
-	code := http.StatusServiceUnavailable
-	body := w.Body.String()
-	if stream {
-		code = http.StatusOK
-		_, body, _ = strings.Cut(body, "event: error\ndata: ")
-	}
 	var p struct {
 		Status   int    `json:"status"`
 		Type     string `json:"type"`
@@ -177,8 +169,8 @@ func checkRefusal(t *testing.T, w *httptest.ResponseRecorder, m *assay.Manifest,
 		Stage    string `json:"stage"`
 		Manifest string `json:"manifest"`
 	}
-	err := json.Unmarshal([]byte(body), &p)
-	if w.Code != code || err != nil || p.Status != http.StatusServiceUnavailable || p.Stage != "rerank" || p.Manifest != m.ID || !strings.Contains(p.Detail, m.Reranker.Error) {
+	err := json.Unmarshal(w.Body.Bytes(), &p)
+	if w.Code != http.StatusServiceUnavailable || err != nil || p.Status != http.StatusServiceUnavailable || p.Stage != "rerank" || p.Manifest != m.ID || !strings.Contains(p.Detail, m.Reranker.Error) {
 		t.Errorf("code %d, %v, problem %+v: %s", w.Code, err, p, w.Body)
 	}
 }
