@@ -90,6 +90,23 @@ func TestQuotesAreFoundWhateverTheirWhiteSpace(t *testing.T) {
 	}
 }
 
+func TestQuotesAreWrittenAsThePageIsRead(t *testing.T) {
+	page := "Run `fw keys list`. Put it **next to** the old one.\n\n| Rate tier | T1 | T2 |\n| --- | --- | --- |\n| Barque | 250/s |  |\n"
+	n := normalise(page)
+	for quote, want := range map[string]string{
+		"Run fw keys list.":       "Run `fw keys list`.",
+		"Put it next to the old":  "Put it **next to** the old",
+		"Rate tier T1 T2":         "Rate tier | T1 | T2",
+		"**next to** the old one": "next to** the old one",
+		"| Barque | 250/s |":      "Barque | 250/s",
+	} {
+		got := n.find(quote)
+		if len(got) != 1 || page[got[0].Start:got[0].End] != want {
+			t.Errorf("%q is found at %v", quote, got)
+		}
+	}
+}
+
 func FuzzQuotes(f *testing.F) {
 	f.Add(runbook, 24, 40)
 	f.Add("a\u2003b", 0, 5)

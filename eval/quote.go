@@ -9,7 +9,8 @@ import (
 )
 
 // normalised is a text in which every run of white space is one space, none at the ends, with the
-// place of each of its bytes in the original.
+// place of each of its bytes in the original. Marks of emphasis and code are left out, and bars between
+// cells are white space: a quote is written as a page is read, whatever its Markdown looks like.
 type normalised struct {
 	text []byte
 	at   []int
@@ -19,8 +20,11 @@ func normalise(s string) normalised {
 	n := normalised{text: make([]byte, 0, len(s)), at: make([]int, 0, len(s))}
 	space := false
 	for i, r := range s {
-		if unicode.IsSpace(r) {
+		switch {
+		case unicode.IsSpace(r) || r == '|':
 			space = true
+			continue
+		case r == '*' || r == '`':
 			continue
 		}
 		if space && len(n.text) > 0 {
@@ -40,7 +44,7 @@ func normalise(s string) normalised {
 // maxOccurrences bounds the places of one quote: a quote that is found more often says nothing.
 const maxOccurrences = 1000
 
-// find returns the spans of the original at which the quote stands, white space aside.
+// find returns the spans of the original at which the quote stands, white space and marks aside.
 func (n normalised) find(quote string) []assay.Span {
 	want := normalise(quote).text
 	var spans []assay.Span
