@@ -190,7 +190,7 @@ func printSummary(w io.Writer, s engine.Summary) {
 func skippedLine(s engine.SkippedDoc) string {
 	line := oneLine(s.URI)
 	if s.Detail != "" {
-		line += ": " + oneLine(strings.TrimPrefix(strings.TrimPrefix(s.Detail, s.URI), ": "))
+		line += ": " + oneLine(strings.TrimPrefix(s.Detail, "ingest "+s.URI+": "))
 	}
 	if s.Kept {
 		line += " (its earlier version stays in the corpus)"
