@@ -38,7 +38,7 @@ type retrievalFlags struct {
 func newEvalRetrieval(e *env) *cobra.Command {
 	var f retrievalFlags
 	c := &cobra.Command{
-		Use:   "retrieval DATASET",
+		Use:   "retrieval DATASET...",
 		Short: "Compare the dense channel, BM25 and their fusion on a judged collection",
 		Long: `Compare the dense channel alone, BM25 alone and their fusion, with the configured models, on a
 judged collection; metrics are trec_eval's, differences carry a paired bootstrap interval.
@@ -47,21 +47,27 @@ DATASET is a folder in the BEIR layout (corpus.jsonl, queries.jsonl, qrels.tsv),
 a temporary directory; or a file of questions with evidence (JSON Lines of id, text and evidence
 with doc and quote), which is asked of the corpus in --data.
 
+Several datasets give one table a measure, with the mean over the datasets.
+
 With --run, runs in TREC format are scored instead of searching.`,
 		Example: `  assay eval retrieval scifact/
   assay eval retrieval examples/ferrywire-eval/queries-128.jsonl
   assay eval retrieval scifact/ --run other-engine.run --measure ndcg@10 --measure recall@100
+  assay eval retrieval scifact/ cranfield/ cisi/ --measure ndcg@10
   assay eval retrieval scifact/ --write-run runs/`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			report, err := e.evalRetrieval(c.Context(), args[0], f)
-			if err != nil {
-				return err
+			var reports []*eval.Report
+			for _, dataset := range args {
+				one := f
+				one.writeRun = runFolder(f.writeRun, dataset, len(args) > 1)
+				report, err := e.evalRetrieval(c.Context(), dataset, one)
+				if err != nil {
+					return err
+				}
+				reports = append(reports, report)
 			}
-			if e.jsonOut {
-				return report.WriteJSON(e.stdout)
-			}
-			return report.WriteTable(e.stdout)
+			return e.printReports(reports)
 		},
 	}
 	c.Flags().StringVar(&f.qrels, "qrels", "", "judgments in TREC or BEIR form (default: qrels.tsv of the folder)")
