@@ -19,7 +19,7 @@ import (
 var demoQuestions = []string{
 	"how do I rotate the signing key?",
 	"How long does a refund on a monthly plan take?",
-	"How many publish requests per second do I get on the Barque plan?",
+	"what happens to an event after the last failed attempt?",
 }
 
 func newDemo(e *env) *cobra.Command {

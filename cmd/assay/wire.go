@@ -10,10 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/viterin/vek/vek32"
+
 	"assay"
 	"assay/assemble"
 	"assay/chunker"
 	"assay/embed"
+	"assay/embed/builtin"
 	"assay/engine"
 	"assay/generate"
 	"assay/index"
@@ -213,7 +216,11 @@ func (a *app) newEmbedder(tokens *chunker.Tokenizer, getenv func(string) string)
 func (a *app) newGenerator(tokens *chunker.Tokenizer, getenv func(string) string) (engine.Generator, error) {
 	c := a.cfg.Generate
 	if c.URL == extractiveAnswerer {
-		return generate.NewExtractive(a.lg, generate.ExtractiveOptions{Count: tokens.Count}), nil
+		model, err := builtin.Load()
+		if err != nil {
+			return nil, err
+		}
+		return generate.NewExtractive(a.lg, generate.ExtractiveOptions{Count: tokens.Count, Similarity: similarity(model)}), nil
 	}
 	endpoint, err := generate.NewEndpoint(a.lg, generate.EndpointOptions{
 		URL: c.URL, Model: c.Model, APIKey: getenv(secrets["generate.api_key"]), Template: c.Template,
@@ -225,6 +232,18 @@ func (a *app) newGenerator(tokens *chunker.Tokenizer, getenv func(string) string
 		return nil, &usageError{err}
 	}
 	return endpoint, nil
+}
+
+// similarity is the cosine of two texts under the built-in model, which is there whatever model
+// embeds the corpus.
+func similarity(model *builtin.Model) func(a, b string) float64 {
+	return func(a, b string) float64 {
+		x, y := make([]float32, model.Dimensions()), make([]float32, model.Dimensions())
+		if !model.Embed(x, a) || !model.Embed(y, b) {
+			return 0
+		}
+		return max(0, float64(vek32.Dot(x, y)))
+	}
 }
 
 // providers name the APIs behind the models, in the terms of OpenTelemetry's conventions.
