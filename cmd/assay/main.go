@@ -14,6 +14,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
 	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(exitCode(err, os.Stderr))
@@ -24,7 +25,7 @@ const (
 	exitOK      = 0
 	exitFailed  = 1 // the command failed
 	exitUsage   = 2 // wrong flags, arguments or configuration
-	exitPartial = 3 // the command worked, but some documents could not be read
+	exitPartial = 3 // the command worked, but some documents were left out
 )
 
 // partialError is returned when a command did what it could and something was left out.
@@ -44,9 +45,17 @@ func exitCode(err error, stderr io.Writer) int {
 		return exitOK
 	}
 	fmt.Fprintln(stderr, "assay:", err)
+	return codeOf(err)
+}
+
+// codeOf is the exit code for an error.
+func codeOf(err error) int {
 	var partial *partialError
 	var usage *usageError
+	var handed *handedError
 	switch {
+	case errors.As(err, &handed):
+		return handed.Code
 	case errors.As(err, &partial):
 		return exitPartial
 	case errors.As(err, &usage):
