@@ -52,7 +52,7 @@ func (ix *Index) Check(ctx context.Context) error {
 		for err := range tx.Check() {
 			c.badly("store: %w", err)
 		}
-		steps := []func(context.Context) error{c.documents, c.counts, c.channels, c.manifests, c.cache}
+		steps := []func(context.Context) error{c.documents, c.counts, c.channels, c.graph, c.manifests, c.cache}
 		for _, step := range steps {
 			if err := step(ctx); err != nil {
 				return err
@@ -71,13 +71,9 @@ func (ix *Index) Check(ctx context.Context) error {
 
 // documents checks every document record with its text and rows, live and dead, and every ID.
 func (c *checker) documents(ctx context.Context) error {
-	dead := map[string]bool{}
-	cursor := c.tx.Bucket(deadBucket).Cursor()
-	for k, _ := cursor.First(); k != nil; k, _ = cursor.Next() {
-		dead[string(k[8:])] = true
-	}
+	hidden := hiddenDocuments(c.tx)
 	live, chunks := 0, 0
-	cursor = c.tx.Bucket(documentsBucket).Cursor()
+	cursor := c.tx.Bucket(documentsBucket).Cursor()
 	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -93,22 +89,23 @@ func (c *checker) documents(ctx context.Context) error {
 		if assay.HashText(string(text)) != d.TextHash {
 			c.badly("document %q: its text does not have its hash", id)
 		}
-		if !dead[string(k)] {
+		if !hidden[string(k)] {
 			live++
 			if !bytes.Equal(c.tx.Bucket(idsBucket).Get([]byte(id)), k) {
 				c.badly("document %q is not under its ID", id)
 			}
 		}
-		c.rows(&d, k, string(text), !dead[string(k)])
+		c.rows(&d, k, string(text), !hidden[string(k)])
 	}
 	for _, want := range []struct {
 		name   []byte
 		number int
-	}{{idsBucket, live}, {documentsBucket, live + len(dead)}, {textsBucket, live + len(dead)}, {chunksBucket, chunks}, {chunkIDsBucket, chunks}, {vectorsBucket, chunks}} {
+	}{{idsBucket, live}, {documentsBucket, live + len(hidden)}, {textsBucket, live + len(hidden)}, {chunksBucket, chunks}, {chunkIDsBucket, chunks}, {vectorsBucket, chunks}} {
 		if n := c.tx.Bucket(want.name).Stats().KeyN; n != want.number {
 			c.badly("%s: %d entries, expected %d", want.name, n, want.number)
 		}
 	}
+	c.staged()
 	if live != int(c.s.table.liveDocuments.Count()) {
 		c.badly("%d documents stored, %d in memory", live, c.s.table.liveDocuments.Count())
 	}
@@ -165,7 +162,7 @@ func (c *checker) memory(row uint32, r *chunkRecord) {
 		c.badly("row %d: %w", row, err)
 		return
 	}
-	if !slices.Equal(v, c.s.vectors.Vector(slot)) {
+	if !slices.Equal(v, c.s.vectors().Vector(slot)) {
 		c.badly("row %d: another vector in memory", row)
 	}
 	length := 0.0
@@ -194,8 +191,8 @@ func (c *checker) counts(context.Context) error {
 		c.badly("the sums in memory are wrong: lengths %v for %v, chunks %d for %d, tokens %d for %d",
 			t.totals, totals, t.chunks, t.live.Count(), t.tokens, tokens)
 	}
-	if c.s.vectors != nil && c.s.vectors.Len() != len(t.rows) {
-		c.badly("%d vectors for %d rows in memory", c.s.vectors.Len(), len(t.rows))
+	if v := c.s.vectors(); v != nil && v.Len() != len(t.rows) {
+		c.badly("%d vectors for %d rows in memory", v.Len(), len(t.rows))
 	}
 	meta := c.tx.Bucket(metaBucket)
 	if g := number(meta.Get(generationKey)); g != c.s.generation {

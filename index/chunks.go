@@ -23,3 +23,9 @@ func (s *Snapshot) ChunksOf(id string) ([]assay.Chunk, error) {
 	}
 	return out, nil
 }
+
+// CheckFingerprint compares with what the snapshot was made with: nil when they agree or when it holds
+// no document, otherwise a MismatchError.
+func (s *Snapshot) CheckFingerprint(f Fingerprint) error {
+	return s.ix.checkFingerprint(s.s, f.withAnalyzer(s.s))
+}

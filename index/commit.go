@@ -72,6 +72,9 @@ type transaction struct {
 	tx     *bbolt.Tx
 	state  *state
 	change *change
+	// sources is nil where documents become live. Where they are staged, it has the number of the live
+	// one that each was made from, by ID.
+	sources map[string]uint32
 }
 
 // sequential returns a bucket whose keys only grow.
@@ -121,7 +124,11 @@ func (t *transaction) put(batch []prepared, dropped map[int]bool) error {
 		if err := errors.Join(documents.Put(key, record), texts.Put(key, []byte(p.text))); err != nil {
 			return fmt.Errorf("document %q: %w", p.document.ID, err)
 		}
-		ids = append(ids, pair{[]byte(p.document.ID), key})
+		value := key
+		if t.sources != nil {
+			value = append(be32(e.number), be32(t.sources[p.document.ID])...)
+		}
+		ids = append(ids, pair{[]byte(p.document.ID), value})
 		for j := range p.chunks {
 			r := &p.chunks[j]
 			r.owner = e.number
@@ -142,8 +149,12 @@ func (t *transaction) put(batch []prepared, dropped map[int]bool) error {
 	byKey := func(a, b pair) int { return bytes.Compare(a.key, b.key) }
 	slices.SortFunc(ids, byKey)
 	slices.SortFunc(chunkIDs, byKey)
+	names := idsBucket
+	if t.sources != nil {
+		names = stagedBucket
+	}
 	for _, p := range ids {
-		if err := t.tx.Bucket(idsBucket).Put(p.key, p.value); err != nil {
+		if err := t.tx.Bucket(names).Put(p.key, p.value); err != nil {
 			return err
 		}
 	}

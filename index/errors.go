@@ -11,7 +11,7 @@ import (
 
 var (
 	// ErrNotFound is returned for a document, chunk, row or manifest that is not there.
-	ErrNotFound = fmt.Errorf("index: %w", assay.ErrNotFound)
+	ErrNotFound = assay.ErrNotFound
 	// ErrClosed is returned by an index or a snapshot after its Close.
 	ErrClosed = errors.New("index: closed")
 	// ErrInvalid is returned for input that cannot be stored or searched for; nothing was changed.
@@ -57,7 +57,7 @@ func (e *MismatchError) Error() string {
 	for i, m := range e.Fields {
 		parts[i] = fmt.Sprintf("%s is %s, asked for %s", m.Field, m.Stored, m.Asked)
 	}
-	return fmt.Sprintf("index %s was made with other settings: %s; run `assay ingest --rebuild` on the sources, or use another --data directory",
+	return fmt.Sprintf("index %s was made with other settings: %s; run `assay reindex` to make it anew from what is stored, or `assay ingest --rebuild` on the sources, or use another --data directory",
 		e.Dir, strings.Join(parts, "; "))
 }
 

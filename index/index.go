@@ -33,16 +33,19 @@ type Index struct {
 	dir string // of the collection
 	db  *bbolt.DB
 
-	writer  sync.Mutex  // guards what follows; held over a whole write
-	lexical *bm25.Index // nil when it could not be opened
-	behind  error       // why the current state is older than the store; nil when it is not
-	epoch   uint64      // the last that was given
-	past    []*state    // states that may still be read, oldest first
-	closed  bool
+	writer   sync.Mutex  // guards what follows; held over a whole write
+	lexical  *bm25.Index // nil when it could not be opened
+	storeID  string      // random, of the store; what derived files are labelled with
+	analyzer string      // that texts are analysed with, unless the corpus was made with another one
+	behind   error       // why the current state is older than the store; nil when it is not
+	epoch    uint64      // the last that was given
+	past     []*state    // states that may still be read, oldest first
+	closed   bool
 
 	current   atomic.Pointer[state]
 	degraded  atomic.Pointer[string] // why the current state is older than the store, for Stats
 	manifests manifestQueue
+	grower    *grower // nil until the index is open
 }
 
 // Open opens a collection in a data directory and creates both where they are missing. Another
@@ -53,7 +56,10 @@ func Open(lg *slog.Logger, dir string, o Options) (*Index, error) {
 		return nil, err
 	}
 	o = o.WithDefaults()
-	folder := filepath.Join(dir, o.Collection)
+	return openFolder(lg, filepath.Join(dir, o.Collection), o)
+}
+
+func openFolder(lg *slog.Logger, folder string, o Options) (*Index, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("open index: %w; choose another --data directory or make it writable", err)
 	}
@@ -61,11 +67,12 @@ func Open(lg *slog.Logger, dir string, o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	ix := &Index{lg: lg, o: o, dir: folder, db: db}
+	ix := &Index{lg: lg, o: o, dir: folder, db: db, analyzer: o.Analyzer}
 	ix.manifests.init(ix)
 	if err := ix.start(); err != nil {
 		return nil, errors.Join(err, ix.Close())
 	}
+	ix.startGrower()
 	return ix, nil
 }
 
@@ -88,6 +95,7 @@ func (ix *Index) storePath() string { return filepath.Join(ix.dir, storeFile) }
 // Close writes what is pending and closes the index. It waits for a write that is under way, not for
 // snapshots: those can still search but no longer read texts.
 func (ix *Index) Close() error {
+	ix.grower.stop()
 	ix.manifests.close()
 	ix.writer.Lock()
 	defer ix.writer.Unlock()
@@ -123,6 +131,7 @@ func (ix *Index) publish(s *state) {
 	}
 	ix.behind = nil
 	ix.degraded.Store(nil)
+	ix.grower.wake()
 }
 
 // fellBehind notes that the current state is older than the store. The writer's lock is held.

@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,7 +12,7 @@ import (
 
 	"assay"
 	"assay/index/bm25"
-	"assay/index/dense"
+	"assay/index/hnsw"
 )
 
 // load makes the state that the store is in: it reads documents, chunks and vectors into memory and
@@ -24,12 +23,20 @@ func (ix *Index) load(ctx context.Context) (*state, error) {
 	err := ix.view(func(tx *bbolt.Tx) error {
 		storeID = string(tx.Bucket(metaBucket).Get(storeKey))
 		s.generation = number(tx.Bucket(metaBucket).Get(generationKey))
-		return ix.loadTable(ctx, tx, s)
+		ix.storeID = storeID
+		file := ix.openGraph(storeID)
+		err := ix.loadTable(ctx, tx, s, file)
+		if errors.Is(err, errForeignGraph) {
+			ix.lg.Warn("the file of the graph cannot be used and is made anew from the store", "path", ix.graphPath(), "reason", err)
+			ix.removeGraph(graphFile)
+			err = ix.loadTable(ctx, tx, s, nil)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	analyzer := ix.o.Analyzer
+	analyzer := ix.analyzer
 	if s.fingerprint != nil && len(s.table.documents) > 0 && s.fingerprint.Analyzer != analyzer {
 		if !ix.o.AllowMismatch {
 			asked := *s.fingerprint
@@ -49,8 +56,9 @@ func (ix *Index) load(ctx context.Context) (*state, error) {
 	return s, err
 }
 
-// loadTable reads all live documents in the order of their numbers.
-func (ix *Index) loadTable(ctx context.Context, tx *bbolt.Tx, s *state) (err error) {
+// loadTable reads all live documents in the order of their numbers. Vectors that are in the file of a
+// graph, which may be nil, are compared and not read into memory.
+func (ix *Index) loadTable(ctx context.Context, tx *bbolt.Tx, s *state, file *hnsw.File) (err error) {
 	if s.fingerprint, err = storedFingerprint(tx); err != nil {
 		return &CorruptError{What: "fingerprint", Where: ix.storePath(), Err: err}
 	}
@@ -59,68 +67,24 @@ func (ix *Index) loadTable(ctx context.Context, tx *bbolt.Tx, s *state) (err err
 	if s.fingerprint == nil {
 		return nil
 	}
-	s.vectors = newVectors(s.fingerprint.Embedder)
-	dead := map[string]bool{}
-	if err := tx.Bucket(deadBucket).ForEach(func(k, _ []byte) error {
-		dead[string(k[8:])] = true
-		return nil
-	}); err != nil {
+	l, err := ix.newLoader(tx, s, file)
+	if err != nil {
 		return err
 	}
-	const portion = 256 // documents that are added at once
-	var entries []*documentEntry
-	var vectors [][]float32
-	add := func() {
-		s.table = s.table.edit(nil, entries)
-		s.vectors = s.vectors.Extend(vectors)
-		entries, vectors = nil, nil
-	}
+	hidden := hiddenDocuments(tx)
 	cursor := tx.Bucket(documentsBucket).Cursor()
 	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
-		if dead[string(k)] {
+		if hidden[string(k)] {
 			continue
 		}
-		e, vs, err := readDocument(tx, k, v, s.fingerprint.Embedder.Dimensions)
-		if err != nil {
-			return &CorruptError{What: "a document cannot be read", Where: fmt.Sprintf("%s, document number %d", ix.storePath(), binary.BigEndian.Uint32(k)), Err: err}
-		}
-		entries, vectors = append(entries, e), append(vectors, vs...)
-		if len(entries) == portion {
-			if err := ctx.Err(); err != nil {
+		if err := l.document(ctx, tx, k, v); err != nil {
+			if errors.Is(err, errForeignGraph) || ctx.Err() != nil {
 				return err
 			}
-			add()
+			return &CorruptError{What: "a document cannot be read", Where: fmt.Sprintf("%s, document number %d", ix.storePath(), binary.BigEndian.Uint32(k)), Err: err}
 		}
 	}
-	add()
-	return nil
-}
-
-// newVectors is the one place that chooses how vectors are searched.
-func newVectors(m assay.Model) dense.View { return dense.NewExact(m.Dimensions) }
-
-func readDocument(tx *bbolt.Tx, key, value []byte, dimensions int) (*documentEntry, [][]float32, error) {
-	var d documentRecord
-	if err := json.Unmarshal(value, &d); err != nil {
-		return nil, nil, err
-	}
-	e := &documentEntry{number: binary.BigEndian.Uint32(key), document: d.Document, firstRow: d.FirstRow, rows: d.Rows, tokens: d.Tokens}
-	var vectors [][]float32
-	for i := range d.Rows {
-		row := d.FirstRow + uint32(i)
-		chunk, err := decodeChunk(tx.Bucket(chunksBucket).Get(be32(row)))
-		if err != nil {
-			return nil, nil, fmt.Errorf("row %d: %w", row, err)
-		}
-		v, err := decodeVector(tx.Bucket(vectorsBucket).Get(be32(row)), dimensions)
-		if err != nil {
-			return nil, nil, fmt.Errorf("row %d: %w", row, err)
-		}
-		e.chunkIDs = append(e.chunkIDs, chunk.chunk.ID)
-		e.lengths = append(e.lengths, chunk.lengths)
-		vectors = append(vectors, v)
-	}
-	return e, vectors, nil
+	return l.finish()
 }
 
 // openLexical opens bleve's index afresh.

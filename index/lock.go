@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -42,6 +43,9 @@ func openStore(dir string, timeout time.Duration) (db *bbolt.DB, err error) {
 			db, err = nil, &CorruptError{What: fmt.Sprint(p), Where: path}
 		}
 	}()
+	if err := createStore(dir, path); err != nil {
+		return nil, fmt.Errorf("open index %s: %w; check that the folder can be written and the disk is not full", path, err)
+	}
 	db, err = bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout:         timeout,
 		FreelistType:    bbolt.FreelistMapType,
@@ -59,10 +63,55 @@ func openStore(dir string, timeout time.Duration) (db *bbolt.DB, err error) {
 	if err := checkSize(db, path); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	removeUnborn(dir)
 	if err := writeHolder(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open index %s: %w", dir, err), db.Close())
 	}
 	return db, nil
+}
+
+// createStore makes an empty store where there is none. It gets its name when it is whole: a disk that
+// is full, or a kill, would otherwise leave a file that looks like a damaged store.
+func createStore(dir, path string) error {
+	if _, err := os.Lstat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.CreateTemp(dir, storeFile+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // it has gone when it has got its name
+	if err := f.Close(); err != nil {
+		return err
+	}
+	db, err := bbolt.Open(f.Name(), 0o600, nil)
+	if err != nil {
+		return err
+	}
+	if err := db.Close(); err != nil {
+		return err
+	}
+	if err := appear(f.Name(), path); err != nil {
+		if _, made := os.Lstat(path); made == nil { // another process was quicker, and has it open by now
+			return nil
+		}
+		return err
+	}
+	return syncFolder(dir)
+}
+
+// removeUnborn removes stores that a killed process did not come to name. One that another process is
+// making is in vain too, since there is a store now.
+func removeUnborn(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // they do no harm where they are
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), storeFile+".") && strings.HasSuffix(e.Name(), ".tmp") {
+			_ = os.Remove(filepath.Join(dir, e.Name())) // likewise
+		}
+	}
 }
 
 // checkSize refuses a file that is shorter than its own header says.

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"assay"
 	"assay/index/bm25"
+	"assay/index/dense"
 )
 
 // Options configure an Index. The zero value of a field means its default; where zero itself is of
@@ -15,6 +17,11 @@ import (
 type Options struct {
 	Collection string // a folder below the data directory, of a-z, 0-9, _ and -; default "default"
 	Analyzer   string // how texts become terms: a bleve analyser such as en, de, cjk, standard; default "en"
+
+	// Engine finds the nearest vectors; default hnsw, our own graph. exact compares with every vector,
+	// and coder is the graph of github.com/coder/hnsw; docs/dense.md compares them. It changes nothing
+	// that is stored and can be another one at each start.
+	Engine string
 
 	// Of BM25F. Only the ranking depends on them, not what is stored. The defaults come from a grid of
 	// k1 0.6 to 2, b 0.3 to 0.9 and title weights 0 to 5 over eight public collections: 1.2 and 0.75
@@ -43,6 +50,7 @@ type Options struct {
 func (o Options) WithDefaults() Options {
 	set(&o.Collection, "default")
 	set(&o.Analyzer, "en")
+	set(&o.Engine, string(dense.Engines[0]))
 	set(&o.K1, 1.2)
 	set(&o.B, 0.75)
 	set(&o.TitleWeight, 2)
@@ -72,10 +80,13 @@ func (o Options) Validate() error {
 	o = o.WithDefaults()
 	var errs []error
 	if !collectionName.MatchString(o.Collection) {
-		errs = append(errs, fmt.Errorf("index.collection %q: use up to 64 of a-z, 0-9, _ and -, beginning with a letter or digit", o.Collection))
+		errs = append(errs, fmt.Errorf("collection %q: use up to 64 of a-z, 0-9, _ and -, beginning with a letter or digit", o.Collection))
 	}
 	if _, err := bm25.NewAnalyzer(o.Analyzer); err != nil {
 		errs = append(errs, fmt.Errorf("index.%w", err))
+	}
+	if !slices.Contains(dense.Engines, dense.Engine(o.Engine)) {
+		errs = append(errs, fmt.Errorf("index.dense %q: choose one of %q", o.Engine, dense.Engines))
 	}
 	if !(o.K1 > 0 && o.K1 <= 100) {
 		errs = append(errs, fmt.Errorf("index.k1 is %g; it must be above 0 and at most 100", o.K1))

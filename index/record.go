@@ -113,16 +113,20 @@ func encodeVector(v []float32) []byte {
 
 // decodeVector checks the length and the checksum.
 func decodeVector(data []byte, dimensions int) ([]float32, error) {
-	if len(data) != crc32.Size+4*dimensions {
-		return nil, fmt.Errorf("the vector has %d bytes, %d dimensions have %d", len(data), dimensions, crc32.Size+4*dimensions)
+	out := make([]float32, dimensions)
+	return out, decodeVectorInto(out, data)
+}
+
+func decodeVectorInto(out []float32, data []byte) error {
+	if len(data) != crc32.Size+4*len(out) {
+		return fmt.Errorf("the vector has %d bytes, %d dimensions have %d", len(data), len(out), crc32.Size+4*len(out))
 	}
 	body := data[crc32.Size:]
 	if checksum(body) != binary.BigEndian.Uint32(data) {
-		return nil, errors.New("the vector has a wrong checksum")
+		return errors.New("the vector has a wrong checksum")
 	}
-	out := make([]float32, dimensions)
 	for i := range out {
 		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(body[4*i:]))
 	}
-	return out, nil
+	return nil
 }

@@ -10,8 +10,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// formatVersion is the layout of the store. A store of a higher version is refused.
-const formatVersion = 1
+// formatVersion is the layout of the store. A store of a higher version is refused, one of a lower
+// version is brought up to it by Open.
+//
+//	1  the first
+//	2  staged documents, which a program that knows only version 1 would take for live ones
+const formatVersion = 2
 
 // The buckets. Documents and rows have numbers that only grow, and what is written under a number
 // never changes: a replaced document gets new numbers. So a snapshot reads what it saw for as long as
@@ -25,6 +29,7 @@ var (
 	chunkIDsBucket  = []byte("chunk_ids") // chunk ID, 0, row -> nothing
 	vectorsBucket   = []byte("vectors")   // row -> vector
 	deadBucket      = []byte("dead")      // generation that ended it, document number -> nothing
+	stagedBucket    = []byte("staged")    // document ID -> number that waits to replace it, number that it was made from
 
 	manifestsBucket = []byte("manifests")       // time, ID -> manifest, JSON
 	byIDBucket      = []byte("manifest_ids")    // ID -> key in manifests
@@ -41,6 +46,7 @@ var (
 	nextRowKey       = []byte("next_row")
 	nextDocumentKey  = []byte("next_document")
 	fingerprintKey   = []byte("fingerprint")
+	stagedKey        = []byte("staged_fingerprint") // of what is staged
 	cacheBytesKey    = []byte("cache_bytes")
 	cacheNextKey     = []byte("cache_next")
 	manifestCountKey = []byte("manifest_count")
@@ -52,7 +58,7 @@ const sequentialFill = 0.95
 
 // corpusBuckets hold the corpus, as against manifests and the embedding cache.
 func corpusBuckets() [][]byte {
-	return [][]byte{idsBucket, documentsBucket, textsBucket, chunksBucket, chunkIDsBucket, vectorsBucket, deadBucket}
+	return [][]byte{idsBucket, documentsBucket, textsBucket, chunksBucket, chunkIDsBucket, vectorsBucket, deadBucket, stagedBucket}
 }
 
 // initialise creates what a new store needs and refuses one that is too new.
@@ -69,6 +75,8 @@ func initialise(tx *bbolt.Tx, path string) error {
 		return fmt.Errorf("open index %s: its format is version %d, this program knows up to %d; use a newer one", path, format, formatVersion)
 	case format == formatVersion:
 		return nil
+	case format > 0: // version 1 lacks only a bucket, which is there by now
+		return m.Put(formatKey, be64(formatVersion))
 	}
 	return errors.Join(
 		m.Put(formatKey, be64(formatVersion)),
@@ -88,7 +96,11 @@ func number(data []byte) uint64 {
 
 // storedFingerprint returns nil when nothing was stored yet.
 func storedFingerprint(tx *bbolt.Tx) (*Fingerprint, error) {
-	data := tx.Bucket(metaBucket).Get(fingerprintKey)
+	return fingerprintUnder(tx, fingerprintKey)
+}
+
+func fingerprintUnder(tx *bbolt.Tx, key []byte) (*Fingerprint, error) {
+	data := tx.Bucket(metaBucket).Get(key)
 	if data == nil {
 		return nil, nil
 	}

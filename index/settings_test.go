@@ -148,7 +148,7 @@ func TestUnusableOptions(t *testing.T) {
 		want []string
 	}{
 		"analyser": {index.Options{Analyzer: "klingon"}, []string{"klingon", "cjk", "de", "en", "standard"}},
-		"all":      {index.Options{Collection: "../x", K1: -1, B: 2, TitleWeight: 1e9, LockTimeout: -1, CacheBytes: -1}, []string{"index.collection", "index.k1", "index.b", "index.title_weight", "index.lock_timeout", "index.cache_bytes"}},
+		"all":      {index.Options{Collection: "../x", K1: -1, B: 2, TitleWeight: 1e9, LockTimeout: -1, CacheBytes: -1}, []string{"collection", "index.k1", "index.b", "index.title_weight", "index.lock_timeout", "index.cache_bytes"}},
 		"weights":  {index.Options{TitleWeight: -1, HeadingWeight: -1, BodyWeight: -1}, []string{"all field weights"}},
 	} {
 		_, err := index.Open(slog.New(slog.DiscardHandler), t.TempDir(), c.o)

@@ -114,7 +114,8 @@ func (s *Snapshot) Dense(ctx context.Context, vector []float32, k int, f assay.F
 		return nil, err
 	}
 	defer done()
-	if s.s.vectors == nil {
+	vectors := s.s.vectors()
+	if vectors == nil {
 		return nil, ctx.Err()
 	}
 	query, err := dense.Normalised(vector, s.s.fingerprint.Embedder.Dimensions)
@@ -128,7 +129,7 @@ func (s *Snapshot) Dense(ctx context.Context, vector []float32, k int, f assay.F
 	if k = min(k, int(allowed.Count())); k < 1 {
 		return nil, ctx.Err()
 	}
-	items, err := s.s.vectors.Search(ctx, query, k, allowed, s.s.table.tie)
+	items, err := vectors.Search(ctx, query, k, allowed, s.s.table.tie)
 	if err != nil {
 		return nil, fmt.Errorf("dense search: %w", err)
 	}

@@ -20,12 +20,24 @@ type state struct {
 	analyzer    *bm25.Analyzer
 	table       *table
 	corpus      *bm25.Corpus
-	vectors     dense.View // nil while nothing was stored
 	reader      *bm25.Reader
 
+	// The dense channel. A graph that becomes ready is put in while the state is being read: the
+	// vectors stay the same, and a search that has begun goes on with the view that it has.
+	view    atomic.Pointer[dense.View]
 	users   atomic.Int64 // the index counts as one for as long as the state is current
 	filters filterCache
 }
+
+// vectors is the dense channel; nil while nothing was stored.
+func (s *state) vectors() dense.View {
+	if v := s.view.Load(); v != nil {
+		return *v
+	}
+	return nil
+}
+
+func (s *state) setVectors(v dense.View) { s.view.Store(&v) }
 
 // acquire counts a user, unless the last one has gone already.
 func (s *state) acquire() bool {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
@@ -19,6 +20,9 @@ type Stats struct {
 	Embedder      assay.Model `json:"embedder,omitzero"`
 	Chunker       string      `json:"chunker,omitempty"`
 	Analyzer      string      `json:"analyzer"`
+	Manifests     int         `json:"manifests"`
+	Cached        int         `json:"cached_vectors"`   // in the embedding cache
+	Staged        int         `json:"staged,omitempty"` // documents that a reindexing has made so far and that are not searched yet
 	Bytes         StatsBytes  `json:"bytes"`
 	ManifestsLost int         `json:"manifests_lost"`     // since Open, because they could not be written
 	Degraded      string      `json:"degraded,omitempty"` // why searches see an older state than what is stored
@@ -28,6 +32,7 @@ type Stats struct {
 type StatsBytes struct {
 	Store   int64 `json:"store"`   // on disk: documents, chunks, vectors, manifests, embedding cache
 	Lexical int64 `json:"lexical"` // on disk
+	Graph   int64 `json:"graph"`   // on disk
 	Dense   int64 `json:"dense"`   // in memory
 }
 
@@ -44,10 +49,19 @@ func (ix *Index) Stats() Stats {
 	}
 	if s.fingerprint != nil {
 		out.Embedder, out.Chunker = s.fingerprint.Embedder, s.fingerprint.Chunker
-		out.Bytes.Dense = 4 * int64(s.fingerprint.Embedder.Dimensions) * int64(s.vectors.Len())
+		out.Bytes.Dense = 4 * int64(s.fingerprint.Embedder.Dimensions) * int64(s.vectors().Len())
 	}
 	// What is in use of the file, which grows in steps ahead of it. A closed index has nothing to say.
-	_ = ix.view(func(tx *bbolt.Tx) error { out.Bytes.Store = tx.Size(); return nil })
+	_ = ix.view(func(tx *bbolt.Tx) error {
+		out.Bytes.Store = tx.Size()
+		out.Manifests = int(number(tx.Bucket(metaBucket).Get(manifestCountKey)))
+		out.Cached = tx.Bucket(cacheIDsBucket).Stats().KeyN
+		out.Staged = tx.Bucket(stagedBucket).Stats().KeyN
+		return nil
+	})
+	if info, err := os.Stat(ix.graphPath()); err == nil {
+		out.Bytes.Graph = info.Size()
+	}
 	out.Bytes.Lexical = folderSize(filepath.Join(ix.dir, bm25Folder))
 	if reason := ix.degraded.Load(); reason != nil {
 		out.Degraded = *reason

@@ -59,7 +59,9 @@ func (ix *Index) Apply(ctx context.Context, f Fingerprint, b Batch) (generation 
 	if len(batch) == 0 && !s.holdsAny(b.Delete) {
 		return s.generation, nil
 	}
-	s = ix.fresh(s, f)
+	if s, err = ix.fresh(s, f); err != nil {
+		return 0, err
+	}
 	c, err := ix.commit(ctx, s, f, batch, b.Delete, ix.readable())
 	if err != nil {
 		return 0, err
@@ -103,15 +105,18 @@ func (ix *Index) recoverState(ctx context.Context) error {
 
 // fresh returns the state to write upon. A corpus without documents may take another embedder, so
 // its arrays start anew.
-func (ix *Index) fresh(s *state, f Fingerprint) *state {
-	if s.vectors != nil && (s.table.liveDocuments.Any() || len(s.table.documents) == 0 && s.fingerprint.Embedder == f.Embedder) {
-		return s
+func (ix *Index) fresh(s *state, f Fingerprint) (*state, error) {
+	if s.vectors() != nil && (s.table.liveDocuments.Any() || len(s.table.documents) == 0 && s.fingerprint.Embedder == f.Embedder) {
+		return s, nil
+	}
+	vectors, err := ix.newVectors(f.Embedder)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	ix.epoch++
-	return &state{
-		generation: s.generation, fingerprint: &f, analyzer: s.analyzer,
-		table: newTable(ix.epoch), vectors: newVectors(f.Embedder),
-	}
+	out := &state{generation: s.generation, fingerprint: &f, analyzer: s.analyzer, table: newTable(ix.epoch)}
+	out.setVectors(vectors)
+	return out, nil
 }
 
 // follow brings both channels up to a change that the store has, and publishes the result. The
@@ -122,13 +127,14 @@ func (ix *Index) follow(s *state, c *change) error {
 		next := &state{generation: c.generation, fingerprint: c.fingerprint, analyzer: s.analyzer}
 		if next.reader, err = ix.lexical.Reader(); err == nil {
 			next.table = s.table.edit(c.drop, c.add)
-			next.vectors = s.vectors.Extend(c.vectors)
+			vectors := s.vectors().Extend(c.vectors)
 			if next.table.sparse() {
 				ix.epoch++
 				var kept []uint32
 				next.table, kept = next.table.compact(ix.epoch)
-				next.vectors = next.vectors.Compact(kept)
+				vectors = vectors.Compact(kept)
 			}
+			next.setVectors(vectors)
 			next.corpus = next.table.corpus()
 			ix.publish(next)
 			return nil
@@ -171,6 +177,7 @@ func (ix *Index) Reset(ctx context.Context) error {
 			dropped++
 		}
 		return errors.Join(
+			dropStaged(tx, generation),
 			recreate(tx, [][]byte{idsBucket}),
 			meta.Delete(fingerprintKey),
 			meta.Put(generationKey, be64(generation)))

@@ -16,8 +16,8 @@ import (
 // View is an immutable state of the vectors of a corpus, safe for any number of readers. What it
 // returns never depends on what is done to views made from it later.
 //
-// It is the seam behind which the way of searching can be chosen: Exact compares the question with
-// every vector and is the measure of all others.
+// It is the seam behind which the way of searching can be chosen. Exact compares the question with
+// every vector and is the measure of all others; Graphed looks around in a graph.
 type View interface {
 	// Search returns at most k allowed slots, nearest first, ties ordered by tie. The query has the
 	// dimension of the vectors and unit length; k is positive. Fewer than k are returned only where
@@ -25,13 +25,44 @@ type View interface {
 	Search(ctx context.Context, query []float32, k int, allowed *bitset.BitSet, tie topk.Tie) ([]topk.Item, error)
 	// Len is the number of slots.
 	Len() int
-	// Vector returns the vector of a slot, which the caller must not change.
+	// Vector returns the vector of a slot, which the caller must not change, nor use when the view is
+	// no longer reachable. It is nil for a slot that was not live when a graph was made.
 	Vector(slot uint32) []float32
 	// Extend returns a view with further vectors in the slots that follow. They are copied. Only the
 	// newest view of a line may be extended, and by one goroutine at a time.
 	Extend(vectors [][]float32) View
 	// Compact returns a view with only these slots, which are ascending, renumbered from 0.
 	Compact(keep []uint32) View
+}
+
+// Engine is a way of searching.
+type Engine string
+
+// The engines.
+const (
+	EngineExact Engine = "exact" // compares with every vector
+	EngineHNSW  Engine = "hnsw"  // a graph of package hnsw
+	EngineCoder Engine = "coder" // a graph of github.com/coder/hnsw
+)
+
+// Engines are all of them, the default first.
+var Engines = []Engine{EngineHNSW, EngineExact, EngineCoder}
+
+// New returns an empty view of an engine.
+func New(e Engine, dimensions int) (View, error) {
+	switch e {
+	case EngineExact:
+		return NewExact(dimensions), nil
+	case EngineHNSW:
+		g, err := newOwn(dimensions)
+		if err != nil {
+			return nil, err
+		}
+		return newGraphed(dimensions, g, ownTuning), nil
+	case EngineCoder:
+		return newGraphed(dimensions, newCoder(dimensions), coderTuning), nil
+	}
+	return nil, fmt.Errorf("dense: engine %q: choose one of %q", e, Engines)
 }
 
 // The ways in which a vector can be unusable.

@@ -81,13 +81,15 @@ func (b *builder) choose(w *worker, batch []uint32, id uint32) []layerLinks {
 	}
 	for layer := own; layer >= 0; layer-- {
 		w.pool = w.pool[:0]
+		full, worst := false, Neighbour{}
 		if layer <= g.top {
 			found, _ := g.searchLayer(context.Background(), &w.s, v, at, g.p.EfConstruction, layer, nil) // one search ends soon
+			full, worst = len(found) >= g.p.EfConstruction, found[0]
 			w.pool = append(w.pool, found...)
 			at = slices.MinFunc(w.pool, compare)
 		}
 		for _, peer := range w.peers {
-			if g.layers(peer.ID) >= layer {
+			if g.layers(peer.ID) >= layer && (!full || nearer(peer, worst)) {
 				w.pool = append(w.pool, peer)
 			}
 		}

@@ -83,8 +83,8 @@ func (g *Graph) descend(query []float32, at Neighbour, from, to int) Neighbour {
 	return at
 }
 
-// searchLayer returns the ef nearest nodes that it meets from at, in no order. The result is valid
-// until s is used again.
+// searchLayer returns the ef nearest nodes that it meets from at, the farthest first and the others in
+// no order. The result is valid until s is used again.
 func (g *Graph) searchLayer(ctx context.Context, s *scratch, query []float32, at Neighbour, ef, layer int, allowed func(uint32) bool) ([]Neighbour, error) {
 	s.next(g.Len())
 	s.open, s.found = s.open[:0], s.found[:0]
@@ -103,7 +103,13 @@ func (g *Graph) searchLayer(ctx context.Context, s *scratch, query []float32, at
 		if len(s.found) >= ef && nearer(s.found[0], current) {
 			break
 		}
-		for _, id := range g.unvisited(s, current.ID, layer) {
+		for _, id := range g.links(current.ID, layer) {
+			if id == none {
+				break
+			}
+			if !s.visit(id) {
+				continue
+			}
 			n := Neighbour{id, similarity(query, g.Vector(id))}
 			full := len(s.found) >= ef
 			if full && !nearer(n, s.found[0]) {
@@ -122,31 +128,12 @@ func (g *Graph) searchLayer(ctx context.Context, s *scratch, query []float32, at
 	return s.found, nil
 }
 
-// unvisited marks and returns the nodes that a node links to and that were not visited before. It
-// reads one number of each one's vector: the reads do not depend on each other, so the processor
-// has them all on their way from memory when the first similarity is computed.
-func (g *Graph) unvisited(s *scratch, id uint32, layer int) []uint32 {
-	s.fresh = s.fresh[:0]
-	for _, to := range g.links(id, layer) {
-		if to == none {
-			break
-		}
-		if s.visit(to) {
-			s.fresh = append(s.fresh, to)
-			s.touched += g.blocks[to>>blockShift][int(to&blockMask)*g.dim]
-		}
-	}
-	return s.fresh
-}
-
 // scratch is what one search needs; it is kept for the next one.
 type scratch struct {
-	seen    []uint8 // the epoch in which a node was visited last; a byte each, since many are read
-	epoch   uint8
-	open    nearestFirst
-	found   farthestFirst
-	fresh   []uint32
-	touched float32 // keeps the compiler from leaving out the reads
+	seen  []uint8 // the epoch in which a node was visited last; a byte each, since many are read
+	epoch uint8
+	open  nearestFirst
+	found farthestFirst
 }
 
 // next begins a new search: no node is visited.
