@@ -24,6 +24,8 @@
 //   - engine composes the read path and the write path. The CLI, the server and the evaluation use
 //     it, so that all three see the same pipeline.
 //   - server speaks HTTP, through an interface of its own.
+//   - control carries a command to the process that holds the data directory, and its output back. It
+//     exists so that an update needs neither a restart of the server nor a second writer.
 //   - traces names every span and attribute and sets OpenTelemetry up.
 //   - eval computes metrics from judged collections and from manifests.
 //   - cmd/assay reads flags and the configuration file and wires it all; the only place that names

@@ -24,12 +24,13 @@ var mayImport = map[string][]string{
 	"assemble":  {""},
 	"generate":  {""},
 	"traces":    {""},
+	"control":   {}, // carries commands from process to process and knows none of them
 	"engine":    {"", "ingest", "chunker", "embed", "index", "retriever", "rerank", "assemble", "generate", "traces"},
 	"server":    {"", "traces"},
 	"eval":      {""},
 	"examples":  {},
-	"tools":     {"", "ingest", "chunker", "embed", "index", "retriever", "rerank", "assemble", "generate", "traces", "engine", "server", "eval", "examples"},
-	"cmd":       {"", "ingest", "chunker", "embed", "index", "retriever", "rerank", "assemble", "generate", "traces", "engine", "server", "eval", "examples"},
+	"tools":     {"", "ingest", "chunker", "embed", "index", "retriever", "rerank", "assemble", "generate", "traces", "engine", "server", "eval", "control", "examples"},
+	"cmd":       {"", "ingest", "chunker", "embed", "index", "retriever", "rerank", "assemble", "generate", "traces", "engine", "server", "eval", "control", "examples"},
 }
 
 // It parses the files itself, so that the result does not depend on what a test cache knows of other

@@ -109,7 +109,7 @@ func (s RerankStatus) Stage() Status {
 		return StatusOK
 	case RerankDisabled:
 		return StatusDisabled
-	case RerankSkipped:
+	case RerankSkipped, RerankCancelled:
 		return StatusSkipped
 	case RerankTimeout:
 		return StatusTimeout

@@ -9,6 +9,8 @@ type Query struct {
 	Depth   int       `json:"depth,omitempty"` // candidates to retrieve; 0 means the configured number
 	// Superseded asks also for documents that a newer version replaces.
 	Superseded bool `json:"superseded,omitempty"`
+	// Duplicates asks also for passages that say what a better one says.
+	Duplicates bool `json:"duplicates,omitempty"`
 }
 
 // Message is one turn of a conversation.
@@ -64,7 +66,7 @@ type DropReason string
 const (
 	DropBelowKeep     DropReason = "below_keep"      // ranked after the number to keep
 	DropOverBudget    DropReason = "over_budget"     // does not fit the token budget
-	DropDuplicate     DropReason = "duplicate"       // the same text as a better one
+	DropDuplicate     DropReason = "duplicate"       // says what a better one says
 	DropSuperseded    DropReason = "superseded"      // of a document that another one replaces
 	DropBelowMinScore DropReason = "below_min_score" // under the configured minimum
 )

@@ -47,11 +47,14 @@ type Stage struct {
 	Fallback string        `json:"fallback,omitempty"` // what was done instead
 }
 
-// StatusOf maps an error to a stage status.
+// StatusOf maps an error to a stage status. A caller that goes away leaves a stage nothing to do: that
+// is no failure of the stage.
 func StatusOf(err error) Status {
 	switch {
 	case err == nil:
 		return StatusOK
+	case errors.Is(err, context.Canceled):
+		return StatusSkipped
 	case errors.Is(err, context.DeadlineExceeded):
 		return StatusTimeout
 	case errors.Is(err, ErrUnavailable):

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"assay"
 )
@@ -28,6 +27,13 @@ type Options struct {
 	Order  Order // default BestFirst
 	// KeepSuperseded sends also passages of documents that a newer one replaces.
 	KeepSuperseded bool
+	// NearDuplicates is the share of a passage's shingles that a better one must hold for it to be
+	// dropped. Default 0.8, by measurement (docs/context.md); negative: equal texts alone.
+	NearDuplicates float64
+	// MinRelevance is the relevance that at least one passage must have, or none is sent and the answer
+	// is a refusal. Default 0: off, since questions in another language than the documents would be
+	// refused too (docs/context.md has the trade-off).
+	MinRelevance float64
 }
 
 // WithDefaults fills in what is not set.
@@ -37,6 +43,9 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.Order == "" {
 		o.Order = BestFirst
+	}
+	if o.NearDuplicates == 0 {
+		o.NearDuplicates = 0.8
 	}
 	return o
 }
@@ -51,14 +60,26 @@ func (o Options) Validate() error {
 	if o.Order != BestFirst && o.Order != Edges {
 		errs = append(errs, fmt.Errorf("assemble.order is %q; it must be %q or %q", o.Order, BestFirst, Edges))
 	}
+	if !(o.NearDuplicates < 0 || o.NearDuplicates >= minShare && o.NearDuplicates <= 1) {
+		errs = append(errs, fmt.Errorf("assemble.near_duplicates is %g; it must be between %g and 1, or 0 for equal texts alone", o.NearDuplicates, minShare))
+	}
+	if !(o.MinRelevance >= 0 && o.MinRelevance <= 1) {
+		errs = append(errs, fmt.Errorf("assemble.min_relevance is %g; it must be between 0 and 1", o.MinRelevance))
+	}
 	return errors.Join(errs...)
 }
+
+// minShare is the least share of shingles that makes a duplicate: below it passages on the same subject
+// would be dropped for each other.
+const minShare = 0.5
 
 // Selection is the outcome: every candidate with its disposition, and the kept ones in prompt order.
 type Selection struct {
 	Candidates []assay.Candidate // in the given order
 	Context    []assay.Candidate // in prompt order
 	Tokens     int               // of the context's passages
+	// Relevance is that of the best passage, where Rules ask for one.
+	Relevance float64
 }
 
 // Rules say how a context is selected.
@@ -70,15 +91,23 @@ type Rules struct {
 	Cost func(c assay.Candidate, position int) int
 	// Replacement returns the ID of the document that supersedes another, or "".
 	Replacement func(docID string) string
+	// NearDuplicates is Options.NearDuplicates, where 0 and less mean equal texts alone.
+	NearDuplicates float64
+	// KeepDuplicates sends also what a better passage already says.
+	KeepDuplicates bool
+	// MinRelevance is Options.MinRelevance; Relevance says, on one scale for all questions between 0
+	// and 1, how much of the question a passage speaks of.
+	MinRelevance float64
+	Relevance    func(c assay.Candidate) float64
 }
 
 // Select walks the candidates best first and keeps what the rules allow. A candidate of a superseded
-// document is dropped, and so is one whose text equals that of a better one; neither takes a place.
+// document is dropped, and so is one that says what a better one says; neither takes a place.
 // One that does not fit what is left of the budget is passed over, and the next ones are tried.
 func Select(candidates []assay.Candidate, r Rules) Selection {
 	s := Selection{Candidates: slices.Clone(candidates)}
 	room := r.Room
-	seen := make(map[string]string) // normalised text -> chunk ID of the best candidate with it
+	seen := newDuplicates(max(0, r.NearDuplicates))
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
 		c.Disposition, c.Reason, c.Of = assay.Dropped, "", ""
@@ -86,30 +115,54 @@ func Select(candidates []assay.Candidate, r Rules) Selection {
 			c.Reason, c.Of = assay.DropSuperseded, newer
 			continue
 		}
-		text := strings.Join(strings.Fields(c.Text), " ")
-		if first, ok := seen[text]; ok {
-			c.Reason, c.Of = assay.DropDuplicate, first
-			continue
+		text := seen.read(c.Text)
+		if !r.KeepDuplicates {
+			if first := seen.of(text); first != "" {
+				c.Reason, c.Of = assay.DropDuplicate, first
+				continue
+			}
 		}
-		seen[text] = c.ChunkID
 		if len(s.Context) == r.Keep {
 			c.Reason = assay.DropBelowKeep
+			seen.add(c.ChunkID, text)
 			continue
 		}
 		tokens := r.Cost(*c, len(s.Context)+1)
 		if tokens > room {
-			c.Reason = assay.DropOverBudget
+			c.Reason = assay.DropOverBudget // and not noted: a shorter passage that it holds may fit
 			continue
 		}
+		seen.add(c.ChunkID, text)
 		room -= tokens
 		c.Disposition = assay.Kept
 		s.Context = append(s.Context, *c)
 		s.Tokens += c.Tokens
 	}
+	s.demand(r)
 	if r.Order == Edges {
 		s.Context = edges(s.Context)
 	}
 	return s
+}
+
+// demand empties a context of which no passage is relevant enough. It is all or nothing: what goes
+// with a relevant passage may well say its part in other words.
+func (s *Selection) demand(r Rules) {
+	if r.MinRelevance <= 0 || len(s.Context) == 0 {
+		return
+	}
+	for _, c := range s.Context {
+		s.Relevance = max(s.Relevance, r.Relevance(c))
+	}
+	if s.Relevance >= r.MinRelevance {
+		return
+	}
+	for i := range s.Candidates {
+		if c := &s.Candidates[i]; c.Disposition == assay.Kept {
+			c.Disposition, c.Reason = assay.Dropped, assay.DropBelowMinScore
+		}
+	}
+	s.Context, s.Tokens = nil, 0
 }
 
 // edges deals the passages alternately to the front and the back: 1 3 5 4 2.

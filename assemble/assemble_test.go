@@ -76,6 +76,30 @@ func TestSupersededDocumentsAreDroppedAndNamed(t *testing.T) {
 	}
 }
 
+func TestWithoutARelevantPassageNothingIsSent(t *testing.T) {
+	list := []assay.Candidate{candidate("c1", "a", "one"), candidate("c2", "b", "two"), candidate("c3", "c", "three"), candidate("c4", "d", "four")}
+	for _, tt := range []struct {
+		name      string
+		relevance map[string]float64
+		want      string
+	}{
+		{"one of the kept is relevant", map[string]float64{"c1": 0.1, "c2": 0.4}, "c1 kept, c2 kept, c3 below_keep, c4 below_keep"},
+		{"none of the kept is", map[string]float64{"c1": 0.1, "c2": 0.39, "c3": 0.9}, "c1 below_min_score, c2 below_min_score, c3 below_keep, c4 below_keep"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := rules(2, 100)
+			r.MinRelevance, r.Relevance = 0.4, func(c assay.Candidate) float64 { return tt.relevance[c.ChunkID] }
+			s := Select(list, r)
+			if got := fates(s); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+			if len(s.Context) == 0 && s.Tokens != 0 || s.Relevance != max(tt.relevance["c1"], tt.relevance["c2"]) {
+				t.Errorf("%d tokens, relevance %g", s.Tokens, s.Relevance)
+			}
+		})
+	}
+}
+
 func TestEdgesPutTheBestAtBothEnds(t *testing.T) {
 	var list []assay.Candidate
 	for i := range 5 {
@@ -142,9 +166,11 @@ func TestOptionsReportEveryProblem(t *testing.T) {
 	if err := (Options{}).Validate(); err != nil {
 		t.Errorf("the defaults: %v", err)
 	}
-	err := Options{Budget: 5, Order: "random"}.Validate()
-	if err == nil || !strings.Contains(err.Error(), "assemble.budget") || !strings.Contains(err.Error(), "assemble.order") {
-		t.Errorf("got %v", err)
+	err := Options{Budget: 5, Order: "random", NearDuplicates: 1.2, MinRelevance: -1}.Validate()
+	for _, key := range []string{"assemble.budget", "assemble.order", "assemble.near_duplicates", "assemble.min_relevance"} {
+		if err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%v does not name %s", err, key)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -41,7 +42,8 @@ func (e *Engine) answer(ctx context.Context, q assay.Query, on func(assay.Event)
 	return &assay.Answer{Text: text, Citations: manifest.Answer.Citations, Manifest: manifest}, r.selection.Context, nil
 }
 
-// Search retrieves and reranks without answering. No manifest is written.
+// Search retrieves and reranks without answering: passages of documents that a newer one replaces are
+// left out, as they are from an answer. No manifest is written.
 func (e *Engine) Search(ctx context.Context, q assay.Query) (*assay.Retrieval, error) {
 	if err := e.check(&q); err != nil {
 		return nil, err
@@ -52,7 +54,7 @@ func (e *Engine) Search(ctx context.Context, q assay.Query) (*assay.Retrieval, e
 	manifest := r.record.Finish(time.Now(), err)
 	r.span.end(manifest, err)
 	out := &assay.Retrieval{
-		Candidates: r.candidates,
+		Candidates: slices.DeleteFunc(r.candidates, func(c assay.Candidate) bool { return r.replacement(c.DocID) != "" }),
 		Stages:     manifest.Stages,
 		Reranker:   manifest.Reranker,
 		Corpus:     manifest.Corpus,
@@ -97,12 +99,13 @@ func (e *Engine) check(q *assay.Query) error {
 		q.Depth = e.d.Retriever.Options().Depth
 	}
 	q.Depth = max(q.Depth, q.Keep)
-	return nil
+	return e.d.Index.CheckFingerprint(e.d.stored())
 }
 
 // request is one question on its way through the stages.
 type request struct {
 	e      *Engine
+	start  time.Time
 	ctx    context.Context // of this request alone, ended by cancel
 	cancel context.CancelFunc
 	q      assay.Query
@@ -120,7 +123,7 @@ func (r *request) replacement(docID string) string {
 	if r.e.o.Assemble.KeepSuperseded || r.q.Superseded {
 		return ""
 	}
-	return r.superseded.replacement(docID, r.q.Filter)
+	return r.superseded.replacement(docID, r.q.Filter, r.start)
 }
 
 func (e *Engine) begin(ctx context.Context, q assay.Query, on func(assay.Event) error) *request {
@@ -146,7 +149,7 @@ func (e *Engine) begin(ctx context.Context, q assay.Query, on func(assay.Event) 
 		Tokenizer: e.d.Chunker.Options().Encoding,
 	}
 	return &request{
-		e: e, ctx: ctx, cancel: cancel, q: q, on: on, span: span,
+		e: e, start: start, ctx: ctx, cancel: cancel, q: q, on: on, span: span,
 		record: assemble.NewRecord(start, e.o.Collection, span.traceID(), q, config, models),
 	}
 }
@@ -194,6 +197,10 @@ func (r *request) answer() (string, error) {
 func (r *request) retrieve() error {
 	snap := r.e.d.Index.Snapshot()
 	defer snap.Close()
+	// The corpus may have been made anew with another embedder, after this engine was made.
+	if err := snap.CheckFingerprint(r.e.d.stored()); err != nil {
+		return err
+	}
 	r.superseded = r.e.superseded.of(snap)
 	r.record.Corpus(assay.ManifestCorpus{Generation: snap.Generation(), Documents: snap.Documents(), Chunks: snap.Chunks()})
 	found, err := r.search(snap)
@@ -206,6 +213,8 @@ func (r *request) retrieve() error {
 }
 
 func (r *request) search(snap *index.Snapshot) ([]assay.Candidate, error) {
+	r.e.searches.begin()
+	defer r.e.searches.end()
 	ctx, end := r.span.retrieval(r.ctx)
 	found, err := r.e.d.Retriever.Retrieve(ctx, snap, r.q, r.span.observe)
 	end(len(found.Candidates), err)
@@ -255,11 +264,18 @@ func (r *request) assemble() error {
 		Order:       order,
 		Cost:        func(c assay.Candidate, position int) int { return r.e.d.Generator.PassageTokens(passage(c, position)) },
 		Replacement: r.replacement,
+
+		NearDuplicates: r.e.o.Assemble.NearDuplicates,
+		KeepDuplicates: r.q.Duplicates,
+		MinRelevance:   r.e.o.Assemble.MinRelevance,
+		Relevance:      func(c assay.Candidate) float64 { return r.e.d.Relevance(r.q.Text, passage(c, 1)) },
 	})
 	r.record.Selection(r.selection, order)
 	s := assay.Stage{Name: assay.StageAssemble, Status: assay.StatusOK, Duration: time.Since(start)}
 	if len(r.candidates) == 0 {
 		s.Status, s.Reason = assay.StatusSkipped, "no candidates"
+	} else if least := r.e.o.Assemble.MinRelevance; len(r.selection.Context) == 0 && r.selection.Relevance < least {
+		s.Reason = fmt.Sprintf("the best passage has a relevance of %.2f, under assemble.min_relevance (%g): nothing is sent", r.selection.Relevance, least)
 	}
 	end(s)
 	return r.stage(s)
@@ -300,6 +316,9 @@ func (r *request) generate() (string, error) {
 		s.Reason = err.Error()
 	case len(passages) == 0:
 		s.Status, s.Reason = assay.StatusSkipped, "no passages to answer from"
+	}
+	if v := r.e.d.Verifier; v != nil && len(result.Citations) > 0 {
+		result.Citations = v.Verify(result.Text, passages, result.Citations)
 	}
 	usage := result.Usage
 	usage.Cost = (float64(usage.InputTokens)*r.e.o.InputPrice + float64(usage.OutputTokens)*r.e.o.OutputPrice) / 1e6

@@ -45,7 +45,11 @@ type Deps struct {
 	Retriever *retriever.Retriever
 	Reranker  *rerank.Client
 	Generator Generator
+	Verifier  *generate.Verifier // nil: citations are not checked
 	Traces    *traces.Provider
+	// Relevance says between 0 and 1 how much of a question a passage speaks of, on one scale for all
+	// questions. It is needed with Options.Assemble.MinRelevance alone.
+	Relevance func(question string, p generate.Passage) float64
 }
 
 // Options configure an Engine. The zero value of a field means its default.
@@ -119,6 +123,7 @@ type Engine struct {
 	o           Options
 	fingerprint string
 	superseded  supersessions
+	searches    searches
 }
 
 // New returns an Engine over d. The index must have been written with the embedder, chunker and
@@ -128,8 +133,11 @@ func New(lg *slog.Logger, d Deps, o Options) (*Engine, error) {
 		return nil, err
 	}
 	o = o.WithDefaults()
+	if o.Assemble.MinRelevance > 0 && d.Relevance == nil {
+		return nil, errors.New("assemble.min_relevance is set and there is nothing that tells relevance")
+	}
 	e := &Engine{lg: lg, d: d, o: o}
-	if err := d.Index.CheckFingerprint(e.stored()); err != nil {
+	if err := d.Index.CheckFingerprint(d.stored()); err != nil {
 		return nil, err
 	}
 	fingerprint, err := fingerprintOf(o.Settings)
@@ -141,10 +149,10 @@ func New(lg *slog.Logger, d Deps, o Options) (*Engine, error) {
 }
 
 // stored is the fingerprint of what the write path puts into the index.
-func (e *Engine) stored() index.Fingerprint {
-	f := index.Fingerprint{Embedder: e.d.Embedder.Model(), Chunker: e.d.Chunker.Fingerprint()}
+func (d Deps) stored() index.Fingerprint {
+	f := index.Fingerprint{Embedder: d.Embedder.Model(), Chunker: d.Chunker.Fingerprint()}
 	// An endpoint's vectors depend also on what is put before a text and where it is cut.
-	if settings, ok := e.d.Embedder.(interface{ Fingerprint() string }); ok {
+	if settings, ok := d.Embedder.(interface{ Fingerprint() string }); ok {
 		f.EmbedderSettings = settings.Fingerprint()
 	}
 	return f

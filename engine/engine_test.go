@@ -94,6 +94,8 @@ type setup struct {
 	retriever retriever.Options
 	chunker   chunker.Options
 	generator Generator
+	verifier  *generate.Verifier
+	relevance func(string, generate.Passage) float64
 }
 
 func newWorld(t *testing.T, s setup) *world {
@@ -125,7 +127,7 @@ func newWorld(t *testing.T, s setup) *world {
 	}
 	w.Engine, err = New(lg, Deps{
 		Index: w.index, Chunker: chunks, Embedder: w.words, Retriever: retrieve,
-		Reranker: reranker, Generator: s.generator, Traces: w.traces,
+		Reranker: reranker, Generator: s.generator, Verifier: s.verifier, Traces: w.traces, Relevance: s.relevance,
 	}, s.options)
 	must(err)
 	t.Cleanup(func() {

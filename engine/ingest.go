@@ -10,9 +10,13 @@ import (
 
 // IngestOptions configure one run of the write path.
 type IngestOptions struct {
-	Read   ingest.Options // Catalogue is set by the engine
-	Prune  bool           // remove stored documents below the roots whose source is gone
-	DryRun bool           // say what would happen, and change nothing
+	Read  ingest.Options // Catalogue is set by the engine
+	Prune bool           // remove stored documents below the roots whose source is gone
+	// PruneAll allows Prune to remove everything below the roots.
+	PruneAll bool
+	DryRun   bool // say what would happen, and change nothing
+	// Gently leaves a core free and lets searches go first: slower, for a process that answers meanwhile.
+	Gently bool
 	// OnProgress, if set, is called from one goroutine after every document and every commit.
 	OnProgress func(Summary)
 }
@@ -23,6 +27,8 @@ type Summary struct {
 	Changed   int           `json:"changed"`
 	Unchanged int           `json:"unchanged"`
 	Removed   int           `json:"removed"`
+	Gone      []string      `json:"removed_documents"` // IDs of those, as far as --prune removed them
+	Protected int           `json:"protected"`         // not found and not removed, since what holds them could not be read whole
 	Skipped   []SkippedDoc  `json:"skipped"`
 	Chunks    int           `json:"chunks"` // written
 	Tokens    int           `json:"tokens"` // of those chunks
@@ -53,7 +59,11 @@ const (
 // valid also beside an error; what it counts as added and changed is committed.
 func (e *Engine) Ingest(ctx context.Context, roots []ingest.Root, o IngestOptions) (Summary, error) {
 	start := time.Now()
-	w := &writer{e: e, o: o, seen: make(map[string]bool), summary: Summary{DryRun: o.DryRun, Skipped: []SkippedDoc{}}}
+	w := &writer{e: e, o: o, seen: make(map[string]bool), summary: Summary{DryRun: o.DryRun, Skipped: []SkippedDoc{}, Gone: []string{}}}
+	if o.Gently {
+		w.pace = newPace(&e.searches)
+		w.o.Read.Workers = 1
+	}
 	err := w.run(ctx, roots)
 	snap := e.d.Index.Snapshot()
 	defer snap.Close()

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -41,6 +42,7 @@ type writer struct {
 	e *Engine
 	o IngestOptions
 
+	pace    *pace           // nil for full speed
 	seen    map[string]bool // URIs that are still there
 	skipped []ingest.Result // what is there and did not become searchable
 
@@ -80,7 +82,7 @@ func (w *writer) read(ctx context.Context, roots []ingest.Root, out chan<- *batc
 	o.Catalogue = w.e.d.Index
 	b := &batch{}
 	send := func(force bool) error {
-		if b.empty() || !force && b.chunks < batchChunks && b.bytes < batchBytes {
+		if b.empty() || !force && b.chunks < w.pace.batchSize() && b.bytes < batchBytes {
 			return nil
 		}
 		select {
@@ -92,7 +94,9 @@ func (w *writer) read(ctx context.Context, roots []ingest.Root, out chan<- *batc
 		}
 	}
 	for r := range ingest.Read(ctx, w.e.lg, roots, o) {
-		w.take(r, b)
+		if err := w.pace.piece(ctx, func() error { w.take(r, b); return nil }); err != nil {
+			return err
+		}
 		if err := send(false); err != nil {
 			return err
 		}
@@ -101,7 +105,12 @@ func (w *writer) read(ctx context.Context, roots []ingest.Root, out chan<- *batc
 		return err
 	}
 	if w.o.Prune {
-		for _, id := range w.gone(roots) {
+		gone, err := w.gone(roots)
+		if err != nil {
+			return err
+		}
+		w.update(func(s *Summary) { s.Gone = gone })
+		for _, id := range gone {
 			b.remove = append(b.remove, id)
 			b.bytes += 1 << 10
 			if err := send(false); err != nil {
@@ -153,17 +162,28 @@ func (w *writer) skip(r ingest.Result, b *batch) {
 	w.update(func(s *Summary) { s.Skipped = append(s.Skipped, skipped); s.Bytes += r.Bytes })
 }
 
-// gone lists the stored documents below the roots that nothing which was met accounts for.
-func (w *writer) gone(roots []ingest.Root) []string {
+// gone lists the stored documents below the roots that nothing which was met accounts for. A root below
+// which nothing at all was met is more likely a mistake, such as a disk that is not mounted, than the
+// wish to remove everything.
+func (w *writer) gone(roots []ingest.Root) ([]string, error) {
 	snap := w.e.d.Index.Snapshot()
 	defer snap.Close()
 	var ids []string
+	protected := 0
 	for doc := range snap.AllDocuments() {
-		if !w.seen[doc.URI] && w.below(roots, doc.URI) && !w.accounted(doc.URI) {
+		switch {
+		case w.seen[doc.URI] || !w.below(roots, doc.URI):
+		case w.accounted(doc.URI):
+			protected++
+		default:
 			ids = append(ids, doc.ID)
 		}
 	}
-	return ids
+	w.update(func(s *Summary) { s.Protected = protected })
+	if len(ids) > 0 && len(w.seen) == 0 && !w.o.PruneAll {
+		return nil, fmt.Errorf("%w: nothing was found where %d stored documents are from, so nothing was removed; if they are to go, say so with --prune-all", assay.ErrInvalid, len(ids))
+	}
+	return ids, nil
 }
 
 func (w *writer) below(roots []ingest.Root, uri string) bool {
@@ -191,7 +211,10 @@ func (w *writer) embed(ctx context.Context, in <-chan *batch, out chan<- *batch)
 	return nil
 }
 
-func (w *writer) vectors(ctx context.Context, b *batch) error {
+func (w *writer) vectors(ctx context.Context, b *batch) error { return w.e.d.vectors(ctx, b, w.pace) }
+
+// vectors embeds the passages of a batch, each under its title and headings.
+func (d Deps) vectors(ctx context.Context, b *batch, p *pace) error {
 	texts := make([]string, 0, b.chunks)
 	for _, entry := range b.entries {
 		for _, c := range entry.Chunks {
@@ -201,9 +224,18 @@ func (w *writer) vectors(ctx context.Context, b *batch) error {
 	if len(texts) == 0 {
 		return nil
 	}
-	vectors, err := w.e.d.Embedder.EmbedDocuments(ctx, texts)
-	if err != nil {
-		return err
+	var vectors [][]float32
+	for len(texts) > 0 {
+		n := p.textsAtOnce(len(texts))
+		err := p.piece(ctx, func() error {
+			some, err := d.Embedder.EmbedDocuments(ctx, texts[:n])
+			vectors = append(vectors, some...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		texts = texts[n:]
 	}
 	for i := range b.entries {
 		n := len(b.entries[i].Chunks)
@@ -245,7 +277,10 @@ func (w *writer) apply(ctx context.Context, b *batch) error {
 		for _, entry := range b.entries {
 			change.Put = append(change.Put, entry.Entry)
 		}
-		_, err := w.e.d.Index.Apply(ctx, w.e.stored(), change)
+		err := w.pace.piece(ctx, func() error {
+			_, err := w.e.d.Index.Apply(ctx, w.e.d.stored(), change)
+			return err
+		})
 		var bad *index.BatchError
 		var degraded *index.DegradedError
 		switch {

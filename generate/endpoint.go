@@ -130,7 +130,7 @@ func (e *Endpoint) Generate(ctx context.Context, r Request, onText func(delta st
 	defer cancel(nil)
 	s := &stream{
 		ctx: upstream, cancel: cancel, citer: newCiter(r.Passages), onText: onText,
-		quote: e.doer.quote, limit: e.opts.MaxAnswerBytes,
+		quote: e.doer.quote, limit: e.opts.MaxAnswerBytes, maxTokens: e.opts.MaxTokens,
 		first: time.AfterFunc(e.opts.FirstTokenTimeout, func() { cancel(errFirstToken) }),
 	}
 	defer s.stop()
@@ -157,10 +157,10 @@ func (e *Endpoint) open(s *stream, messages []turn) error {
 		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
 	}
 	if fixedSampling(e.opts.Model) {
-		request.MaxCompletionTokens = e.opts.MaxTokens
+		request.MaxCompletionTokens = s.maxTokens
 	} else {
 		//lint:ignore SA1019 most compatible services know max_tokens only
-		request.MaxTokens = e.opts.MaxTokens
+		request.MaxTokens = s.maxTokens
 		request.Temperature = float32(e.opts.Temperature)
 	}
 	for _, m := range messages {

@@ -29,6 +29,8 @@ type stream struct {
 	quote    func(string) string // makes a service's own words fit for an error
 	limit    int                 // bytes of answer
 
+	maxTokens int // of answer
+
 	raw      strings.Builder // as the model wrote it
 	text     strings.Builder // as it was passed on
 	pending  string          // what came with the first token

@@ -2,8 +2,9 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -20,12 +21,7 @@ const (
 // defaultResults is the number of results of a search that does not say k.
 const defaultResults = 10
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
-	a, q, p := s.readAsk(w, r)
-	if p != nil {
-		s.fail(w, *p)
-		return
-	}
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, a ask, q assay.Query) {
 	if a.Stream || strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		s.stream(w, r, q)
 		return
@@ -88,12 +84,7 @@ func setRerankStatus(w http.ResponseWriter, status assay.RerankStatus) {
 	w.Header().Set(headerRerankStatus, string(status))
 }
 
-func (s *Server) search(w http.ResponseWriter, r *http.Request) {
-	_, q, p := s.readAsk(w, r)
-	if p != nil {
-		s.fail(w, *p)
-		return
-	}
+func (s *Server) search(w http.ResponseWriter, r *http.Request, _ ask, q assay.Query) {
 	if q.Keep == 0 {
 		q.Keep = defaultResults
 	}
@@ -140,9 +131,6 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 // readyz says whether requests can be answered, and if not, why.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	reasons := s.engine.Ready(r.Context())
-	if s.draining.Load() {
-		reasons = append(reasons, assay.NotReady{What: "server", Reason: "it is shutting down"})
-	}
 	status := http.StatusOK
 	if len(reasons) > 0 {
 		status = http.StatusServiceUnavailable
@@ -167,5 +155,5 @@ func (s *Server) write(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(body.Bytes()) // the caller may have gone; there is nobody else to tell
 }
 
-// errClientGone ends a request whose caller no longer reads.
-var errClientGone = errors.New("the client no longer reads")
+// errClientGone ends a request whose caller no longer reads: it is a cancellation.
+var errClientGone = fmt.Errorf("the client no longer reads: %w", context.Canceled)

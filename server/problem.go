@@ -6,8 +6,9 @@ import (
 	"errors"
 	"net/http"
 	"runtime/debug"
-	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"assay"
 )
@@ -85,7 +86,12 @@ func printable(s string) string {
 	if len(s) > 200 {
 		s = s[:200] + "..."
 	}
-	return strings.Trim(strconv.QuoteToGraphic(s), `"`)
+	return strings.Map(func(r rune) rune {
+		if unicode.IsGraphic(r) && r != utf8.RuneError {
+			return r
+		}
+		return '?'
+	}, s)
 }
 
 func stack() string { return string(debug.Stack()) }

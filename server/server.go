@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
@@ -67,12 +66,11 @@ func (o Options) Validate() error {
 
 // Server is the HTTP API over an engine. It is an http.Handler.
 type Server struct {
-	lg       *slog.Logger
-	engine   Engine
-	o        Options
-	handler  http.Handler
-	slots    chan struct{} // one for each request that is under way
-	draining atomic.Bool   // no longer ready: the server is ending
+	lg      *slog.Logger
+	engine  Engine
+	o       Options
+	handler http.Handler
+	slots   chan struct{} // one for each request that is under way
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -86,8 +84,8 @@ func New(lg *slog.Logger, e Engine, tp trace.TracerProvider, o Options) (*Server
 	s := &Server{lg: lg, engine: e, o: o, slots: make(chan struct{}, o.MaxConcurrent)}
 
 	work := http.NewServeMux()
-	work.HandleFunc("POST /v1/answer", s.limited(s.answer))
-	work.HandleFunc("POST /v1/search", s.limited(s.search))
+	work.HandleFunc("POST /v1/answer", s.asked(s.answer))
+	work.HandleFunc("POST /v1/search", s.asked(s.search))
 	work.HandleFunc("GET /v1/manifests/{id}", s.manifest)
 	work.HandleFunc("GET /v1/chunks/{id}", s.chunk)
 	traced := otelhttp.NewHandler(work, "http",
@@ -135,7 +133,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	case <-ctx.Done():
 	}
-	s.draining.Store(true)
 	shutdown, cancel := context.WithTimeout(base, s.o.ShutdownTimeout)
 	defer cancel()
 	if err := srv.Shutdown(shutdown); err != nil {
@@ -177,13 +174,19 @@ func only(method string, next http.Handler) http.Handler {
 	})
 }
 
-// limited lets a bounded number of requests do work at once.
-func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
+// asked reads the request and then lets a bounded number of them do work at once: a caller that is slow
+// to send holds nobody up.
+func (s *Server) asked(next func(http.ResponseWriter, *http.Request, ask, assay.Query)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		a, q, p := s.readAsk(w, r)
+		if p != nil {
+			s.fail(w, *p)
+			return
+		}
 		select {
 		case s.slots <- struct{}{}:
 			defer func() { <-s.slots }()
-			next(w, r)
+			next(w, r, a, q)
 		default:
 			w.Header().Set("Retry-After", "1")
 			s.fail(w, problem{Status: http.StatusTooManyRequests, Type: "too-many-requests",

@@ -22,6 +22,8 @@ type ask struct {
 	Stream   bool            `json:"stream"`   // answer as server-sent events
 	// Superseded asks also for documents that a newer version replaces.
 	Superseded bool `json:"superseded"`
+	// Duplicates asks also for passages that say what a better one says.
+	Duplicates bool `json:"duplicates"`
 }
 
 // readAsk reads and checks a request body. The error is a problem.
@@ -49,7 +51,7 @@ func (s *Server) readAsk(w http.ResponseWriter, r *http.Request) (ask, assay.Que
 		return a, assay.Query{}, &p
 	case err != nil:
 		return a, assay.Query{}, &problem{Status: http.StatusBadRequest, Type: "invalid-json",
-			Detail: "the body must be a JSON object such as {\"question\": \"...\"}: " + printable(strings.TrimPrefix(err.Error(), "json: "))}
+			Detail: "the body must be a JSON object such as {\"question\": \"...\"}: " + printable(jsonMistake(err))}
 	}
 	q, err := a.query()
 	if err != nil {
@@ -59,10 +61,22 @@ func (s *Server) readAsk(w http.ResponseWriter, r *http.Request) (ask, assay.Que
 	return a, q, nil
 }
 
+// jsonMistake says what is wrong with a body in the terms of the one who wrote it.
+func jsonMistake(err error) string {
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) {
+		if wrongType.Field == "" {
+			return "it is a " + wrongType.Value
+		}
+		return fmt.Sprintf("field %q cannot be a %s", wrongType.Field, wrongType.Value)
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
 // query turns the body into a query. Without a question, the last message of the user is the
 // question and those before it are the history.
 func (a ask) query() (assay.Query, error) {
-	q := assay.Query{Text: a.Question, History: a.Messages, Filter: a.Filter, Keep: a.K, Depth: a.Depth, Superseded: a.Superseded}
+	q := assay.Query{Text: a.Question, History: a.Messages, Filter: a.Filter, Keep: a.K, Depth: a.Depth, Superseded: a.Superseded, Duplicates: a.Duplicates}
 	n := len(a.Messages)
 	if strings.TrimSpace(a.Question) != "" || n == 0 {
 		return q, nil

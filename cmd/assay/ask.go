@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,18 +19,20 @@ type queryFlags struct {
 	keep, depth int
 	filter      string
 	superseded  bool
+	duplicates  bool
 }
 
 func (f *queryFlags) add(c *cobra.Command, keep string) {
 	c.Flags().IntVarP(&f.keep, "keep", "k", 0, keep)
 	c.Flags().IntVar(&f.depth, "depth", 0, "candidates to retrieve (default: retriever.depth)")
 	c.Flags().BoolVar(&f.superseded, "superseded", false, "also documents that a newer version replaces")
-	c.Flags().StringVar(&f.filter, "filter", "", `only documents that pass, as JSON: '{"product": "relay", "lang": ["en", "de"]}'`)
+	c.Flags().BoolVar(&f.duplicates, "duplicates", false, "also passages that say what a better one says")
+	c.Flags().StringVar(&f.filter, "filter", "", `only documents that pass, as JSON: {"lang": ["en", "de"]}`)
 }
 
 // query makes a query of the command's argument; "-" reads it from standard input.
 func (f *queryFlags) query(e *env, args []string) (assay.Query, error) {
-	q := assay.Query{Text: strings.Join(args, " "), Keep: f.keep, Depth: f.depth, Superseded: f.superseded}
+	q := assay.Query{Text: strings.Join(args, " "), Keep: f.keep, Depth: f.depth, Superseded: f.superseded, Duplicates: f.duplicates}
 	if q.Text == "-" {
 		data, err := io.ReadAll(io.LimitReader(e.stdin, maxStdinQuestion))
 		if err != nil {
@@ -58,7 +61,7 @@ func newAsk(e *env) *cobra.Command {
   assay ask --show-context --manifest "how do I rotate a key?"
   assay ask --filter '{"lang": "de"}' "Wie lange dauert eine Erstattung?"
   echo "how do I rotate a key?" | assay ask --json -`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeastOne("give the question, or - to read it from standard input"),
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, _, err := e.config()
 			if err != nil {
@@ -68,28 +71,7 @@ func newAsk(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a, err := e.open(c.Context(), cfg, e.logger(slog.LevelError), openRead)
-			if err != nil {
-				return err
-			}
-			defer a.close()
-			answer, passages, err := a.engine.AnswerWithContext(c.Context(), q, nil)
-			if err != nil {
-				return askError(err, answer)
-			}
-			if e.jsonOut {
-				return writeJSON(e.stdout, askJSON(answer, passages, showContext))
-			}
-			printAnswer(e.stdout, answer)
-			if showContext {
-				printContext(e.stdout, answer.Manifest, passages)
-			}
-			if showManifest {
-				printManifest(e.stdout, answer.Manifest)
-			} else {
-				fmt.Fprintf(e.stdout, "\n%s\n", manifestLine(answer.Manifest))
-			}
-			return nil
+			return e.do(c.Context(), cfg, slog.LevelError, &askJob{q, showManifest, showContext})
 		},
 	}
 	f.add(c, "passages to send to the generator (default: rerank.keep)")
@@ -97,6 +79,39 @@ func newAsk(e *env) *cobra.Command {
 	c.Flags().BoolVar(&showContext, "show-context", false, "print the passages that were sent to the generator")
 	e.addJSON(c)
 	return c
+}
+
+// askJob answers a question.
+type askJob struct {
+	Query                     assay.Query
+	ShowManifest, ShowContext bool
+}
+
+func (*askJob) name() string   { return "ask" }
+func (*askJob) mode() openMode { return openRead }
+func (*askJob) queries()       {}
+
+func (j *askJob) run(ctx context.Context, e *env, a *app) error {
+	answer, passages, err := a.engine.AnswerWithContext(ctx, j.Query, nil)
+	if err != nil {
+		return askError(err, answer)
+	}
+	if e.jsonOut {
+		return writeJSON(e.stdout, askJSON(answer, passages, j.ShowContext))
+	}
+	printAnswer(e.stdout, answer)
+	if len(answer.Manifest.Candidates) == 0 {
+		fmt.Fprintln(e.stdout, nothingFound(answer.Manifest.Corpus, j.Query.Filter))
+	}
+	if j.ShowContext {
+		printContext(e.stdout, answer.Manifest, passages)
+	}
+	if j.ShowManifest {
+		printManifest(e.stdout, answer.Manifest)
+	} else {
+		fmt.Fprintf(e.stdout, "\n%s\n", manifestLine(answer.Manifest))
+	}
+	return nil
 }
 
 // askError adds where to look, and makes mistakes in the question usage errors.

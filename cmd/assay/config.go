@@ -63,16 +63,16 @@ type EmbedConfig struct {
 
 // IndexConfig configures the BM25 index and what is kept.
 type IndexConfig struct {
-	Analyzer           string   `yaml:"analyzer"`
-	K1                 float64  `yaml:"k1"`
-	B                  float64  `yaml:"b"`
-	TitleWeight        float64  `yaml:"title_weight"`
-	HeadingWeight      float64  `yaml:"heading_weight"`
-	BodyWeight         float64  `yaml:"body_weight"`
-	MaxQueryTerms      int      `yaml:"max_query_terms"`
-	LockTimeout        Duration `yaml:"lock_timeout"`
-	ManifestsKeepFor   Duration `yaml:"manifests_keep_for"`
-	ManifestsKeepCount int      `yaml:"manifests_keep_count"`
+	Analyzer      string   `yaml:"analyzer"`
+	K1            float64  `yaml:"k1"`
+	B             float64  `yaml:"b"`
+	TitleWeight   float64  `yaml:"title_weight"`
+	HeadingWeight float64  `yaml:"heading_weight"`
+	BodyWeight    float64  `yaml:"body_weight"`
+	MaxQueryTerms int      `yaml:"max_query_terms"`
+	LockTimeout   Duration `yaml:"lock_timeout"`
+	ManifestAge   Duration `yaml:"manifest_age"`
+	ManifestCount int      `yaml:"manifest_count"`
 }
 
 // RetrieverConfig configures the two channels and their fusion.
@@ -106,9 +106,11 @@ type RerankConfig struct {
 
 // AssembleConfig configures the context.
 type AssembleConfig struct {
-	Budget         int    `yaml:"budget"`
-	Order          string `yaml:"order"`
-	KeepSuperseded bool   `yaml:"keep_superseded"` // send also documents that a newer version replaces
+	Budget         int     `yaml:"budget"`
+	Order          string  `yaml:"order"`
+	KeepSuperseded bool    `yaml:"keep_superseded"` // send also documents that a newer version replaces
+	NearDuplicates float64 `yaml:"near_duplicates"` // 0: equal texts alone
+	MinRelevance   float64 `yaml:"min_relevance"`   // of the best passage, or nothing is sent; 0: none
 }
 
 // GenerateConfig names the generator: "extractive", or the URL of an OpenAI-compatible endpoint.
@@ -123,6 +125,7 @@ type GenerateConfig struct {
 	MaxAttempts       int      `yaml:"max_attempts"`
 	InputPrice        float64  `yaml:"input_price"`  // per million tokens
 	OutputPrice       float64  `yaml:"output_price"` // per million tokens
+	MinSupport        float64  `yaml:"min_support"`  // of a cited sentence by its passage; 0: not checked
 }
 
 // ServerConfig configures the HTTP server.
@@ -232,10 +235,10 @@ func loadConfig(path string, sets []string) (Config, string, error) {
 	for _, set := range sets {
 		key, value, ok := strings.Cut(set, "=")
 		if !ok {
-			return cfg, path, fmt.Errorf("--set %s: write it as section.key=value, such as rerank.timeout=300ms", set)
+			return cfg, path, fmt.Errorf("--set %s: write it as section.key=value, such as rerank.timeout=300ms", clip(set, 40))
 		}
-		if err := applySetting(&cfg, key, value); err != nil {
-			return cfg, path, fmt.Errorf("--set %s: %w", set, err)
+		if err := applySetting(&cfg, key, value); err != nil { // which names the key; the value may be a secret
+			return cfg, path, fmt.Errorf("--set %w", err)
 		}
 	}
 	return cfg, path, cfg.Validate()

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ func newConfig(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			cfg = cfg.withoutPasswords()
 			if e.jsonOut {
 				return e.showConfigJSON(cfg)
 			}
@@ -36,6 +38,16 @@ func newConfig(e *env) *cobra.Command {
 	}
 	e.addJSON(show)
 	c.AddCommand(show)
+	return c
+}
+
+// withoutPasswords masks passwords in the addresses of endpoints.
+func (c Config) withoutPasswords() Config {
+	for _, address := range []*string{&c.Embed.URL, &c.Rerank.URL, &c.Generate.URL} {
+		if u, err := url.Parse(*address); err == nil && u.User != nil {
+			*address = u.Redacted()
+		}
+	}
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"assay/engine"
+	"assay/generate"
 	"assay/index"
 	"assay/rerank"
 	"assay/retriever"
@@ -37,7 +38,7 @@ func defaultConfig() Config {
 			Analyzer: ix.Analyzer, K1: ix.K1, B: ix.B,
 			TitleWeight: ix.TitleWeight, HeadingWeight: ix.HeadingWeight, BodyWeight: ix.BodyWeight,
 			MaxQueryTerms: ix.MaxQueryTerms, LockTimeout: Duration(ix.LockTimeout),
-			ManifestsKeepFor: Duration(ix.ManifestAge), ManifestsKeepCount: ix.ManifestCount,
+			ManifestAge: Duration(ix.ManifestAge), ManifestCount: ix.ManifestCount,
 		},
 		Retriever: RetrieverConfig{
 			Depth: re.Depth, Fusion: string(re.Fusion), RRFK: re.RRFK, DenseWeight: re.DenseWeight, LexicalWeight: re.LexicalWeight,
@@ -48,10 +49,10 @@ func defaultConfig() Config {
 			BatchSize: rr.BatchSize, Concurrency: rr.Concurrency, MaxConcurrent: rr.MaxConcurrent, MaxAttempts: rr.MaxAttempts,
 			BreakerFailures: rr.BreakerFailures, BreakerCooldown: Duration(rr.BreakerCooldown),
 		},
-		Assemble: AssembleConfig{Budget: en.Assemble.Budget, Order: string(en.Assemble.Order)},
+		Assemble: AssembleConfig{Budget: en.Assemble.Budget, Order: string(en.Assemble.Order), NearDuplicates: en.Assemble.NearDuplicates},
 		Generate: GenerateConfig{
 			URL: extractiveAnswerer, MaxTokens: 1024, Timeout: Duration(time.Minute),
-			FirstTokenTimeout: Duration(20 * time.Second), MaxAttempts: 3,
+			FirstTokenTimeout: Duration(20 * time.Second), MaxAttempts: 3, MinSupport: generate.DefaultMinSupport,
 		},
 		Server: ServerConfig{
 			Listen: "127.0.0.1:8080", RequestTimeout: Duration(en.RequestTimeout), ShutdownTimeout: Duration(30 * time.Second),
@@ -83,6 +84,31 @@ func (c Config) Validate() error {
 		}
 	}
 	errs = append(errs, c.checkDeadlines())
+	for _, n := range []struct {
+		key   string
+		value int64
+	}{
+		{"chunker.size", int64(c.Chunker.Size)}, {"retriever.depth", int64(c.Retriever.Depth)}, {"retriever.rrf_k", int64(c.Retriever.RRFK)},
+		{"rerank.keep", int64(c.Rerank.Keep)}, {"assemble.budget", int64(c.Assemble.Budget)}, {"server.max_concurrent", int64(c.Server.MaxConcurrent)},
+		{"server.max_body", int64(c.Server.MaxBody)}, {"server.max_question", int64(c.Server.MaxQuestion)},
+		{"embed.batch_size", int64(c.Embed.BatchSize)}, {"embed.concurrency", int64(c.Embed.Concurrency)}, {"embed.max_attempts", int64(c.Embed.MaxAttempts)},
+		{"generate.max_tokens", int64(c.Generate.MaxTokens)}, {"generate.max_attempts", int64(c.Generate.MaxAttempts)},
+		{"index.max_query_terms", int64(c.Index.MaxQueryTerms)}, {"index.manifest_count", int64(c.Index.ManifestCount)}, {"index.manifest_age", int64(c.Index.ManifestAge)},
+		{"ingest.max_file_size", int64(c.Ingest.MaxFileSize)},
+	} {
+		if n.value < 1 {
+			errs = append(errs, fmt.Errorf("%s is %d; it must be at least 1", n.key, n.value))
+		}
+	}
+	if c.Ingest.Workers < 0 {
+		errs = append(errs, fmt.Errorf("ingest.workers is %d; it must be 0 (one per core) or more", c.Ingest.Workers))
+	}
+	if c.Retriever.DenseWeight == 0 && c.Retriever.LexicalWeight == 0 {
+		errs = append(errs, errors.New("retriever.dense_weight and retriever.lexical_weight are both 0, so nothing would be searched"))
+	}
+	if c.Generate.InputPrice < 0 || c.Generate.OutputPrice < 0 {
+		errs = append(errs, errors.New("generate.input_price and generate.output_price must not be negative"))
+	}
 	return errors.Join(errs...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 
@@ -30,12 +31,15 @@ func newDemo(e *env) *cobra.Command {
 		Long: `Ingest the sample corpus (the documentation of an invented product, Ferrywire) into a directory of
 its own, answer three questions with the built-in models, print each answer with its citations and
 its manifest, and then serve the corpus on 127.0.0.1:8080 until interrupted.
-No network, key or configuration file is needed.`,
+No network, key or configuration file is needed; assay.yaml is not read, unless --config names it.`,
 		Example: `  assay demo
   assay demo --no-serve
   assay demo --data ./demo-data --listen 127.0.0.1:9000`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if e.configPath == "" {
+				e.configPath = os.DevNull // the built-in models, whatever the working directory holds
+			}
 			cfg, _, err := e.config(changed(c, map[string]string{"listen": "server.listen"})...)
 			if err != nil {
 				return err
@@ -57,6 +61,14 @@ No network, key or configuration file is needed.`,
 }
 
 func (e *env) demo(ctx context.Context, cfg Config, serve bool) error {
+	var listener net.Listener
+	if serve { // first, so that a port in use is not found out at the end
+		var err error
+		if listener, err = listen(cfg.Server); err != nil {
+			return err
+		}
+		defer listener.Close()
+	}
 	a, err := e.open(ctx, cfg, e.logger(slog.LevelWarn), openWrite)
 	if err != nil {
 		return err
@@ -67,7 +79,7 @@ func (e *env) demo(ctx context.Context, cfg Config, serve bool) error {
 	if err != nil {
 		return err
 	}
-	printSummary(e.stdout, summary)
+	printSummary(e.stdout, summary, nil)
 	for i, question := range demoQuestions {
 		fmt.Fprintf(e.stdout, "\n%s\nQuestion %d: %s\n\n", rule(), i+1, question)
 		answer, err := a.engine.Answer(ctx, assay.Query{Text: question}, nil)
@@ -77,10 +89,12 @@ func (e *env) demo(ctx context.Context, cfg Config, serve bool) error {
 		printAnswer(e.stdout, answer)
 		printManifest(e.stdout, answer.Manifest)
 	}
+	fmt.Fprintf(e.stdout, "\n%s\n", rule())
 	if !serve {
+		fmt.Fprintln(e.stdout, "Next: assay ingest YOUR-DOCS, then assay ask \"...\". With --data DIR the demo's corpus is kept.")
 		return nil
 	}
-	fmt.Fprintf(e.stdout, "\n%s\nTry it:\n  curl -s http://%s/v1/answer -H 'Content-Type: application/json' \\\n       -d '{\"question\": \"%s\"}'\nor open http://%s in a browser. End with Ctrl-C.\n",
-		rule(), cfg.Server.Listen, demoQuestions[0], cfg.Server.Listen)
-	return e.serve(ctx, a)
+	fmt.Fprintf(e.stdout, "Try it:\n  curl -s http://%[1]s/v1/answer -H 'Content-Type: application/json' \\\n       -d '{\"question\": \"%[2]s\"}'\nor open http://%[1]s in a browser. End with Ctrl-C.\n",
+		listener.Addr(), demoQuestions[0])
+	return e.serve(ctx, a, listener)
 }

@@ -55,7 +55,7 @@ With --run, runs in TREC format are scored instead of searching.`,
   assay eval retrieval scifact/ --run other-engine.run --measure ndcg@10 --measure recall@100
   assay eval retrieval scifact/ cranfield/ cisi/ --measure ndcg@10
   assay eval retrieval scifact/ --write-run runs/`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeastOne("give a folder in the BEIR layout or a file of questions"),
 		RunE: func(c *cobra.Command, args []string) error {
 			var reports []*eval.Report
 			for _, dataset := range args {

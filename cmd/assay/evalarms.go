@@ -23,7 +23,7 @@ func (a *app) channelArms() ([]eval.Arm, error) {
 		name           string
 		dense, lexical float64
 	}{{"hybrid", c.DenseWeight, c.LexicalWeight}, {"dense", 1, 0}, {"bm25", 0, 1}} {
-		r, err := retriever.New(a.lg, a.embedder, retriever.Options{
+		r, err := retriever.New(a.lg, a.models.embedder, retriever.Options{
 			Fusion: retriever.Fusion(c.Fusion), RRFK: c.RRFK, DenseWeight: arm.dense, LexicalWeight: arm.lexical, Timeout: evalTimeout, OnFailure: retriever.Fail,
 		})
 		if err != nil {

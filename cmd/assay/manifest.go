@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 
@@ -25,26 +26,34 @@ func newManifest(e *env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		a, err := e.open(c.Context(), cfg, e.logger(slog.LevelError), openStore)
-		if err != nil {
-			return err
-		}
-		defer a.close()
-		if len(args) == 0 {
-			return listManifests(e, a, *latest)
-		}
-		m, err := engine.FindManifest(a.index, args[0])
-		if err != nil {
-			return err
-		}
-		if e.jsonOut {
-			return writeJSON(e.stdout, m)
-		}
-		printManifest(e.stdout, m)
-		return nil
+		return e.do(c.Context(), cfg, slog.LevelError, &manifestJob{args, *latest})
 	}
 	e.addJSON(c)
 	return c
+}
+
+// manifestJob shows one manifest, or lists the latest.
+type manifestJob struct {
+	IDs    []string // at most one
+	Latest int
+}
+
+func (*manifestJob) name() string   { return "manifest" }
+func (*manifestJob) mode() openMode { return openStore }
+
+func (j *manifestJob) run(_ context.Context, e *env, a *app) error {
+	if len(j.IDs) == 0 {
+		return listManifests(e, a, j.Latest)
+	}
+	m, err := engine.FindManifest(a.index, j.IDs[0])
+	if err != nil {
+		return err
+	}
+	if e.jsonOut {
+		return writeJSON(e.stdout, m)
+	}
+	printManifest(e.stdout, m)
+	return nil
 }
 
 func listManifests(e *env, a *app, n int) error {

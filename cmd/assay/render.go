@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -25,7 +26,10 @@ func printAnswer(w io.Writer, a *assay.Answer) {
 	}
 	fmt.Fprintln(w, "\nSources")
 	for _, c := range a.Citations {
-		fmt.Fprintf(w, "  %-4s %s\n       %s\n", c.Marker, clip(assay.Place(c.Title, c.Heading), pageWidth-7), clip(c.URI, pageWidth-7))
+		fmt.Fprintf(w, "  %-4s %s\n       %s\n", c.Marker, clip(assay.Place(c.Title, c.Heading), pageWidth-7), clipPath(c.URI, pageWidth-7))
+		if c.Verified != nil && !*c.Verified {
+			fmt.Fprintln(w, "       NOT SUPPORTED: this passage does not say what is cited from it")
+		}
 	}
 }
 
@@ -47,8 +51,8 @@ func printContext(w io.Writer, m *assay.Manifest, passages []assay.Candidate) {
 	fmt.Fprintf(w, "\nContext: %d passages, %d tokens, order %s\n", len(passages), m.Context.Tokens, m.Context.Order)
 	for i, p := range passages {
 		sent := m.Context.Passages[i]
-		fmt.Fprintf(w, "\n%s %s\n    %s · %s · bytes %d to %d · %d tokens\n", sent.Marker,
-			clip(assay.Place(p.Title, p.Heading), pageWidth-6), clip(p.URI, 36), p.ChunkID, p.Span.Start, p.Span.End, p.Tokens)
+		fmt.Fprintf(w, "\n%s %s\n    %s\n    %s · bytes %d to %d · %d tokens\n", sent.Marker,
+			clip(assay.Place(p.Title, p.Heading), pageWidth-6), clipPath(p.URI, pageWidth-4), p.ChunkID, p.Span.Start, p.Span.End, p.Tokens)
 		for line := range strings.Lines(wrap(p.Text, pageWidth-6)) {
 			fmt.Fprintf(w, "    | %s\n", strings.TrimRight(line, "\n"))
 		}
@@ -99,6 +103,7 @@ func printManifest(w io.Writer, m *assay.Manifest) {
 	}
 	printStages(w, m)
 	printPassages(w, m)
+	printDropped(w, m)
 }
 
 func printStages(w io.Writer, m *assay.Manifest) {
@@ -144,6 +149,39 @@ func printPassages(w io.Writer, m *assay.Manifest) {
 	}
 	fmt.Fprintln(w)
 	t.Render()
+}
+
+// maxDroppedShown is how many candidates that were not sent are listed: the best ones.
+const maxDroppedShown = 5
+
+// printDropped lists the best of what was not sent, with the reason.
+func printDropped(w io.Writer, m *assay.Manifest) {
+	t := newTable(w)
+	t.AppendHeader(table.Row{"rank", "not sent", "reason"})
+	t.SetColumnConfigs([]table.ColumnConfig{
+		{Name: "rank", Align: text.AlignRight, AlignHeader: text.AlignRight},
+		{Name: "not sent", WidthMax: 50, WidthMaxEnforcer: text.WrapText},
+		{Name: "reason", WidthMax: 34, WidthMaxEnforcer: text.WrapText},
+	})
+	shown := 0
+	for i, c := range m.Candidates {
+		if c.Disposition != assay.Dropped || shown == maxDroppedShown {
+			continue
+		}
+		shown++
+		reason := string(c.Reason)
+		if c.Of != "" {
+			reason += " of " + c.Of
+		}
+		if c.Reason == assay.DropSuperseded {
+			reason = "superseded by " + c.Of
+		}
+		t.AppendRow(table.Row{i + 1, clip(c.DocID, 50) + "\n" + clip(assay.Place(c.Title, c.Heading), 50), reason})
+	}
+	if shown > 0 {
+		fmt.Fprintln(w)
+		t.Render()
+	}
 }
 
 func rank(p *assay.Placing) string {
@@ -195,9 +233,12 @@ func droppedLine(candidates []assay.Candidate) string {
 
 func answerLine(m *assay.Manifest) string {
 	a := m.Answer
-	line := fmt.Sprintf("%d citations", len(a.Citations))
+	line := plural(len(a.Citations), "citation")
 	if len(a.Invalid) > 0 {
 		line += fmt.Sprintf(", %d invalid ones removed (%s)", len(a.Invalid), strings.Join(a.Invalid, " "))
+	}
+	if n := unsupported(a.Citations); n > 0 {
+		line += fmt.Sprintf(", %d not supported by their passages", n)
 	}
 	if a.Refused {
 		line = "refused"
@@ -209,12 +250,43 @@ func answerLine(m *assay.Manifest) string {
 	return line
 }
 
+// unsupported counts the citations that were checked and not found in their passages.
+func unsupported(citations []assay.Citation) int {
+	n := 0
+	for _, c := range citations {
+		if c.Verified != nil && !*c.Verified {
+			n++
+		}
+	}
+	return n
+}
+
+// plural counts things: "1 citation", "2 citations".
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // nothingFound says why a search is empty.
-func nothingFound(c assay.ManifestCorpus) string {
-	if c.Documents == 0 {
+func nothingFound(c assay.ManifestCorpus, f assay.Filter) string {
+	switch {
+	case c.Documents == 0:
 		return "The corpus is empty: run `assay ingest PATH` first."
+	case !f.Empty():
+		return "Nothing was found: no document that passes the filter has any of these words, or none passes it."
 	}
 	return "Nothing was found."
+}
+
+// clipPath shortens a path or address at its beginning, since its end tells more.
+func clipPath(s string, width int) string {
+	runes := []rune(oneLine(s))
+	if len(runes) <= width {
+		return string(runes)
+	}
+	return "…" + string(runes[len(runes)-width+1:])
 }
 
 // clip shortens text to a width in columns, with an ellipsis, and makes control characters visible.
@@ -226,7 +298,7 @@ func oneLine(s string) string {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			return ' '
-		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
+		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0, unicode.Is(unicode.Bidi_Control, r):
 			return '�'
 		}
 		return r

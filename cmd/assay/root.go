@@ -5,10 +5,12 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // env is what a command sees of the world, so that tests can give it another one.
@@ -22,6 +24,14 @@ type env struct {
 	sets       []string
 	verbose    bool
 	jsonOut    bool
+	terminal   bool  // standard error is one, though it is no file of this process
+	live       *live // of the server that runs a command for another process; otherwise nil
+}
+
+// isTerminal reports whether what is written to standard error can be drawn over.
+func (e *env) isTerminal() bool {
+	f, ok := e.stderr.(*os.File)
+	return e.terminal || ok && term.IsTerminal(int(f.Fd()))
 }
 
 func newRoot(e *env) *cobra.Command {
@@ -32,7 +42,9 @@ func newRoot(e *env) *cobra.Command {
 questions from them, and hands out with every answer the manifest of what went into it.
 
 Exit status: 0 done; 1 failed; 2 wrong flags, arguments or configuration; 3 done, but some documents
-could not be read (they are named).`,
+could not be read or were not there (they are named).
+
+While a server holds the data directory, the commands that work on it are handed over to it.`,
 		Example: `  assay demo                              # the sample corpus, three questions, then a server
   assay ingest docs/                      # a folder of Markdown, HTML and text
   assay ask "how do I rotate a key?"      # an answer with citations and its manifest
@@ -52,6 +64,7 @@ could not be read (they are named).`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(
 		newIngest(e), newAsk(e), newSearch(e), newServe(e), newManifest(e),
+		newDelete(e), newReindex(e), newStats(e), newCheck(e), newBackup(e), newRestore(e),
 		newDemo(e), newEval(e), newRerank(e), newConfig(e), newVersion(e),
 	)
 	usageArgs(root)
@@ -69,6 +82,16 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 		return fmt.Errorf("unknown command %q; `%s --help` lists them", args[0], c.CommandPath())
 	}
 	return fmt.Errorf("unknown command %q; did you mean %s?", args[0], strings.Join(known, " or "))
+}
+
+// atLeastOne demands an argument.
+func atLeastOne(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("%s: %s; `%[1]s --help` has examples", c.CommandPath(), what)
+		}
+		return nil
+	}
 }
 
 // usageArgs makes wrong arguments of a command and those below it usage errors.

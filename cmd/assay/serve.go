@@ -41,7 +41,11 @@ func newServe(e *env) *cobra.Command {
 				return err
 			}
 			defer a.close()
-			return e.serve(c.Context(), a)
+			listener, err := listen(cfg.Server)
+			if err != nil {
+				return err
+			}
+			return e.serve(c.Context(), a, listener)
 		},
 	}
 	c.Flags().String("listen", "", "address and port (default: server.listen)")
@@ -49,10 +53,24 @@ func newServe(e *env) *cobra.Command {
 	return c
 }
 
-// serve answers over HTTP until ctx is done.
-func (e *env) serve(ctx context.Context, a *app) error {
+// listen opens the port.
+func listen(s ServerConfig) (net.Listener, error) {
+	listener, err := net.Listen("tcp", s.Listen)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("listen on %s: another program listens there; end it, or choose another port with --listen", s.Listen)
+	case err != nil:
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return listener, nil
+}
+
+// serve answers over HTTP on listener, which it closes, until ctx is done.
+func (e *env) serve(ctx context.Context, a *app, listener net.Listener) error {
 	s := a.cfg.Server
-	srv, err := server.New(a.lg, a.engine, a.traces.TracerProvider(), server.Options{
+	l := newLive(a)
+	defer l.close()
+	srv, err := server.New(a.lg, l, a.traces.TracerProvider(), server.Options{
 		MaxBody:         int64(s.MaxBody),
 		MaxConcurrent:   s.MaxConcurrent,
 		ShutdownTimeout: s.ShutdownTimeout.std(),
@@ -61,17 +79,19 @@ func (e *env) serve(ctx context.Context, a *app) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	listener, err := net.Listen("tcp", s.Listen)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("listen on %s: another program listens there; end it, or choose another port with --listen", s.Listen)
-	case err != nil:
-		return fmt.Errorf("listen: %w", err)
-	}
 	snap := a.index.Snapshot()
 	fmt.Fprintf(e.stdout, "Serving %d documents (%d chunks) on http://%s until interrupted.\n", snap.Documents(), snap.Chunks(), listener.Addr())
 	snap.Close()
-	if err := srv.Serve(ctx, listener); err != nil {
+	commands, end := context.WithCancel(ctx)
+	wait := e.listen(commands, l)
+	stopping := context.AfterFunc(ctx, func() {
+		fmt.Fprintf(e.stderr, "Stopping: answers under way have %s to finish; interrupt again to end at once.\n", s.ShutdownTimeout)
+	})
+	defer stopping()
+	err = srv.Serve(ctx, listener)
+	end()
+	wait()
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(e.stdout, "Stopped: every answer that was under way is finished.")

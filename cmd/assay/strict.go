@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -14,9 +18,13 @@ import (
 // not have is an error that names the line and the nearest known key; all such keys are reported at
 // once. Settings that the document leaves out keep the value that out came with.
 func decodeStrict(name string, data []byte, out any) error {
-	var root yaml.Node
-	if err := yaml.Unmarshal(data, &root); err != nil {
+	var root, more yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	if err := decoder.Decode(&root); err != nil && err != io.EOF {
 		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := decoder.Decode(&more); err == nil {
+		return fmt.Errorf("%s: line %d: there is a second document; put all sections into one", name, more.Line)
 	}
 	if len(root.Content) == 0 { // empty, or comments alone
 		return nil
@@ -24,7 +32,7 @@ func decodeStrict(name string, data []byte, out any) error {
 	if root.Content[0].Kind != yaml.MappingNode {
 		return fmt.Errorf("%s: line %d: the file must be a mapping of sections, such as \"server:\"", name, root.Content[0].Line)
 	}
-	if errs := unknownKeys(root.Content[0], reflect.TypeOf(out).Elem(), ""); len(errs) > 0 {
+	if errs := problems(root.Content[0], reflect.TypeOf(out).Elem(), ""); len(errs) > 0 {
 		for i, err := range errs {
 			errs[i] = fmt.Errorf("%s: %w", name, err)
 		}
@@ -36,9 +44,13 @@ func decodeStrict(name string, data []byte, out any) error {
 	return nil
 }
 
-// unknownKeys walks a mapping beside the struct that it will be decoded into.
-func unknownKeys(node *yaml.Node, t reflect.Type, path string) []error {
-	if node.Kind != yaml.MappingNode || t.Kind() != reflect.Struct {
+// problems walks a mapping beside the struct that it will be decoded into, and finds unknown keys and
+// values of the wrong kind.
+func problems(node *yaml.Node, t reflect.Type, path string) []error {
+	if want := kindName(t); want != "" && !fits(node, t) {
+		return []error{fmt.Errorf("line %d: %s must be %s, not %q", node.Line, path, want, short(node))}
+	}
+	if t.Kind() != reflect.Struct {
 		return nil
 	}
 	fields := yamlFields(t)
@@ -48,7 +60,7 @@ func unknownKeys(node *yaml.Node, t reflect.Type, path string) []error {
 		field, ok := fields[key.Value]
 		full := strings.TrimPrefix(path+"."+key.Value, ".")
 		if ok {
-			errs = append(errs, unknownKeys(value, field, full)...)
+			errs = append(errs, problems(value, field, full)...)
 			continue
 		}
 		if env := secretFor(full); env != "" {
@@ -58,6 +70,55 @@ func unknownKeys(node *yaml.Node, t reflect.Type, path string) []error {
 		errs = append(errs, fmt.Errorf("line %d: unknown key %q%s", key.Line, full, suggest(full, knownKeys(t, path))))
 	}
 	return errs
+}
+
+// kindName says what a value of a type looks like; "" for types that read themselves.
+func kindName(t reflect.Type) string {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.Unmarshaler]()) {
+		return ""
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return "a section of settings"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return ""
+}
+
+// fits reports whether a node can be a value of a type.
+func fits(node *yaml.Node, t reflect.Type) bool {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return node.Kind == yaml.MappingNode
+	case reflect.Slice:
+		return node.Kind == yaml.SequenceNode
+	case reflect.Int, reflect.Int64:
+		return node.Tag == "!!int"
+	case reflect.Float64:
+		v, err := strconv.ParseFloat(node.Value, 64)
+		return (node.Tag == "!!int" || node.Tag == "!!float") && err == nil && !math.IsInf(v, 0) && !math.IsNaN(v)
+	case reflect.Bool:
+		return node.Tag == "!!bool"
+	}
+	return true
+}
+
+// short is a node's value as far as an error shows it.
+func short(node *yaml.Node) string {
+	if node.Kind != yaml.ScalarNode {
+		return map[yaml.Kind]string{yaml.MappingNode: "a section", yaml.SequenceNode: "a list"}[node.Kind]
+	}
+	return clip(node.Value, 40)
 }
 
 // yamlFields lists a struct's keys with the types behind them.

@@ -33,6 +33,7 @@ const (
 	openRead                    // questions too; there must be a corpus
 	openWrite                   // the corpus is created when there is none
 	openRebuild                 // the corpus is emptied first
+	openReindex                 // the corpus is there, and may have been made with other settings
 )
 
 // app is everything that a command works with.
@@ -40,10 +41,10 @@ type app struct {
 	cfg   Config
 	lg    *slog.Logger
 	index *index.Index
-	// What follows is nil with openStore.
-	embedder embed.Embedder
-	engine   *engine.Engine
-	traces   *traces.Provider
+	// What follows is nil with openStore; with openReindex, all but the models are.
+	engine *engine.Engine
+	traces *traces.Provider
+	models models
 
 	closers []func() error
 }
@@ -65,7 +66,7 @@ func (e *env) open(ctx context.Context, cfg Config, lg *slog.Logger, mode openMo
 			a.close()
 		}
 	}()
-	if mode == openStore || mode == openRead {
+	if mode == openStore || mode == openRead || mode == openReindex {
 		if _, err := os.Stat(e.dataDir); errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("there is no corpus in %s: run `assay ingest PATH` first, or name its directory with --data", e.dataDir)
 		}
@@ -81,18 +82,15 @@ func (e *env) open(ctx context.Context, cfg Config, lg *slog.Logger, mode openMo
 			return nil, err
 		}
 	}
+	if mode == openReindex {
+		return a, a.openModels(e.getenv)
+	}
 	return a, a.openEngine(ctx, e.getenv)
 }
 
 func (a *app) openIndex(dir string, mode openMode) error {
-	c := a.cfg.Index
-	o := index.Options{
-		Collection: a.cfg.Collection, Analyzer: c.Analyzer,
-		K1: c.K1, B: orOff(c.B), TitleWeight: orOff(c.TitleWeight), HeadingWeight: orOff(c.HeadingWeight), BodyWeight: orOff(c.BodyWeight),
-		MaxQueryTerms: c.MaxQueryTerms, LockTimeout: c.LockTimeout.std(),
-		ManifestAge: c.ManifestsKeepFor.std(), ManifestCount: c.ManifestsKeepCount,
-		AllowMismatch: mode == openStore || mode == openRebuild,
-	}
+	o := a.cfg.indexOptions()
+	o.AllowMismatch = mode == openStore || mode == openRebuild || mode == openReindex
 	if err := o.Validate(); err != nil {
 		return &usageError{err}
 	}
@@ -103,6 +101,16 @@ func (a *app) openIndex(dir string, mode openMode) error {
 	a.index = ix
 	a.closers = append(a.closers, ix.Close)
 	return nil
+}
+
+func (cfg Config) indexOptions() index.Options {
+	c := cfg.Index
+	return index.Options{
+		Collection: cfg.Collection, Analyzer: c.Analyzer,
+		K1: c.K1, B: orOff(c.B), TitleWeight: orOff(c.TitleWeight), HeadingWeight: orOff(c.HeadingWeight), BodyWeight: orOff(c.BodyWeight),
+		MaxQueryTerms: c.MaxQueryTerms, LockTimeout: c.LockTimeout.std(),
+		ManifestAge: c.ManifestAge.std(), ManifestCount: c.ManifestCount,
+	}
 }
 
 // orOff turns a configured zero into the negative value with which package index switches something
@@ -131,45 +139,73 @@ func (a *app) openEngine(ctx context.Context, getenv func(string) string) error 
 		defer cancel()
 		return tracing.Shutdown(ctx)
 	})
-	chunks, err := chunker.New(chunker.Options{
-		Size: cfg.Chunker.Size, Overlap: orOffInt(cfg.Chunker.Overlap),
-		Strategy: chunker.Strategy(cfg.Chunker.Strategy), Encoding: cfg.Chunker.Encoding,
-	})
-	if err != nil {
-		return &usageError{err}
-	}
-	tokens := chunks.Tokenizer()
-	a.embedder, err = a.newEmbedder(tokens, getenv)
-	if err != nil {
+	if err := a.openModels(getenv); err != nil {
 		return err
 	}
-	retrieve, err := retriever.New(a.lg, a.embedder, retriever.Options{
+	return a.compose()
+}
+
+// models are what documents and questions go through: everything between the index and the engine.
+type models struct {
+	chunker   *chunker.Chunker
+	embedder  embed.Embedder // without the cache
+	retriever *retriever.Retriever
+	reranker  *rerank.Client
+	generator engine.Generator
+	verifier  *generate.Verifier // nil: citations are not checked
+	relevance func(question string, p generate.Passage) float64
+}
+
+// openModels makes the configured models.
+func (a *app) openModels(getenv func(string) string) (err error) {
+	cfg, m := a.cfg, &a.models
+	if m.chunker, err = chunker.New(chunker.Options{
+		Size: cfg.Chunker.Size, Overlap: orOffInt(cfg.Chunker.Overlap),
+		Strategy: chunker.Strategy(cfg.Chunker.Strategy), Encoding: cfg.Chunker.Encoding,
+	}); err != nil {
+		return &usageError{err}
+	}
+	tokens := m.chunker.Tokenizer()
+	if m.embedder, err = a.newEmbedder(tokens, getenv); err != nil {
+		return err
+	}
+	if m.retriever, err = retriever.New(a.lg, m.embedder, retriever.Options{
 		Depth: cfg.Retriever.Depth, Fusion: retriever.Fusion(cfg.Retriever.Fusion), RRFK: cfg.Retriever.RRFK,
 		DenseWeight: cfg.Retriever.DenseWeight, LexicalWeight: cfg.Retriever.LexicalWeight,
 		Timeout: cfg.Retriever.Timeout.std(), OnFailure: retriever.FailurePolicy(cfg.Retriever.OnFailure),
-	})
-	if err != nil {
+	}); err != nil {
 		return &usageError{err}
 	}
-	reranker, err := rerank.New(a.lg, rerankOptions(cfg.Rerank, tokens, getenv))
-	if err != nil {
+	if m.reranker, err = rerank.New(a.lg, rerankOptions(cfg.Rerank, tokens, getenv)); err != nil {
 		return &usageError{err}
 	}
-	a.closers = append(a.closers, func() error { reranker.Close(); return nil })
-	generator, err := a.newGenerator(tokens, getenv)
-	if err != nil {
+	a.closers = append(a.closers, func() error { m.reranker.Close(); return nil })
+	if err := m.openSupport(cfg.Generate.MinSupport); err != nil {
 		return err
 	}
-	a.engine, err = engine.New(a.lg, engine.Deps{
-		Index: a.index, Chunker: chunks, Embedder: embed.NewCached(a.embedder, a.index), Retriever: retrieve,
-		Reranker: reranker, Generator: generator, Traces: tracing,
-	}, engine.Options{
+	m.generator, err = a.newGenerator(tokens, getenv)
+	return err
+}
+
+// deps are the stages over the index.
+func (a *app) deps() engine.Deps {
+	return engine.Deps{
+		Index: a.index, Chunker: a.models.chunker, Embedder: embed.NewCached(a.models.embedder, a.index),
+		Retriever: a.models.retriever, Reranker: a.models.reranker, Generator: a.models.generator,
+		Verifier: a.models.verifier, Relevance: a.models.relevance, Traces: a.traces,
+	}
+}
+
+// compose makes the engine of the models and the index, which must have been written with them.
+func (a *app) compose() (err error) {
+	cfg := a.cfg
+	a.engine, err = engine.New(a.lg, a.deps(), engine.Options{
 		Collection: cfg.Collection, Keep: cfg.Rerank.Keep, MaxQuestion: int(cfg.Server.MaxQuestion),
 		RequestTimeout: cfg.Server.RequestTimeout.std(),
-		Assemble:       assemble.Options{Budget: cfg.Assemble.Budget, Order: assemble.Order(cfg.Assemble.Order), KeepSuperseded: cfg.Assemble.KeepSuperseded},
+		Assemble:       assembleOptions(cfg.Assemble),
 		InputPrice:     cfg.Generate.InputPrice, OutputPrice: cfg.Generate.OutputPrice,
 		Providers: cfg.providers(),
-		Settings:  cfg.answerSettings(a.embedder.Model(), generator.TemplateHash()),
+		Settings:  cfg.answerSettings(a.models.embedder.Model(), a.models.generator.TemplateHash()),
 	})
 	return err
 }
@@ -180,6 +216,14 @@ func orOffInt(v int) int {
 		return -1
 	}
 	return v
+}
+
+// assembleOptions are the options of the context.
+func assembleOptions(c AssembleConfig) assemble.Options {
+	return assemble.Options{
+		Budget: c.Budget, Order: assemble.Order(c.Order), KeepSuperseded: c.KeepSuperseded, NearDuplicates: orOff(c.NearDuplicates),
+		MinRelevance: c.MinRelevance,
+	}
 }
 
 // rerankOptions are the options of the configured reranker.
@@ -199,8 +243,12 @@ func (a *app) newEmbedder(tokens *chunker.Tokenizer, getenv func(string) string)
 	if c.URL == builtinEmbedder {
 		return embed.NewBuiltin()
 	}
+	dimensions := c.Dimensions
+	if stored := a.index.Stats().Embedder; dimensions == 0 && stored.Name == c.Model {
+		dimensions = stored.Dimensions // what the endpoint's first answer had, when the corpus was made
+	}
 	endpoint, err := embed.NewEndpoint(a.lg, embed.EndpointOptions{
-		BaseURL: c.URL, APIKey: getenv(secrets["embed.api_key"]), Model: c.Model, Dimensions: c.Dimensions, SendDimensions: c.SendDimensions,
+		BaseURL: c.URL, APIKey: getenv(secrets["embed.api_key"]), Model: c.Model, Dimensions: dimensions, SendDimensions: c.SendDimensions,
 		QueryPrefix: c.QueryPrefix, DocumentPrefix: c.DocumentPrefix,
 		BatchSize: c.BatchSize, BatchTokens: c.BatchTokens, MaxInputTokens: c.MaxInputTokens,
 		Count: tokens.Count, Truncate: tokens.Truncate,
@@ -232,6 +280,23 @@ func (a *app) newGenerator(tokens *chunker.Tokenizer, getenv func(string) string
 		return nil, &usageError{err}
 	}
 	return endpoint, nil
+}
+
+// openSupport makes what checks citations, unless minSupport is 0, and what tells relevance: one scorer.
+func (m *models) openSupport(minSupport float64) error {
+	model, err := builtin.Load()
+	if err != nil {
+		return err
+	}
+	scorer, err := generate.NewVerifier(generate.SupportOptions{Similarity: similarity(model), MinSupport: minSupport})
+	if err != nil {
+		return &usageError{err}
+	}
+	m.relevance = func(question string, p generate.Passage) float64 { return scorer.Support(question, p) }
+	if minSupport > 0 {
+		m.verifier = scorer
+	}
+	return nil
 }
 
 // similarity is the cosine of two texts under the built-in model, which is there whatever model
