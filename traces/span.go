@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -92,7 +93,10 @@ func (p *Provider) StartStage(ctx context.Context, stage assay.StageName, d Deta
 		}
 		return p.start(ctx, string(stage), trace.SpanKindInternal, s, attrs)
 	}
-	attrs = append(attrs, KeyKind.String(kind), KeyOperation.String(operation), KeyRequestModel.String(short(d.Model.Name)))
+	attrs = append(attrs, KeyKind.String(kind), KeyOperation.String(operation))
+	if d.Model.Name != "" {
+		attrs = append(attrs, KeyRequestModel.String(short(d.Model.Name)))
+	}
 	if d.Provider != "" {
 		attrs = append(attrs, KeyProvider.String(short(d.Provider)))
 	}
@@ -106,7 +110,7 @@ func (p *Provider) StartStage(ctx context.Context, stage assay.StageName, d Deta
 	if d.Provider == ProviderBuiltin {
 		spanKind = trace.SpanKindInternal
 	}
-	return p.start(ctx, name+short(d.Model.Name), spanKind, s, attrs)
+	return p.start(ctx, strings.TrimSpace(name+short(d.Model.Name)), spanKind, s, attrs)
 }
 
 // TraceID is the ID of the trace, or "" where there is none.

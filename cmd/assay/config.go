@@ -77,13 +77,15 @@ type IndexConfig struct {
 
 // RetrieverConfig configures the two channels and their fusion.
 type RetrieverConfig struct {
-	Depth         int      `yaml:"depth"`
-	Fusion        string   `yaml:"fusion"`
-	RRFK          int      `yaml:"rrf_k"`
-	DenseWeight   float64  `yaml:"dense_weight"`
-	LexicalWeight float64  `yaml:"lexical_weight"`
-	Timeout       Duration `yaml:"timeout"`
-	OnFailure     string   `yaml:"on_failure"`
+	Depth          int      `yaml:"depth"`
+	Fusion         string   `yaml:"fusion"`
+	RRFK           int      `yaml:"rrf_k"`
+	DenseWeight    float64  `yaml:"dense_weight"`
+	LexicalWeight  float64  `yaml:"lexical_weight"`
+	Timeout        Duration `yaml:"timeout"`
+	OnFailure      string   `yaml:"on_failure"`
+	Rewrite        string   `yaml:"rewrite"` // of conversations: auto, rule or never
+	RewriteTimeout Duration `yaml:"rewrite_timeout"`
 }
 
 // RerankConfig configures the reranker and how many chunks are kept after it. An empty URL disables it.
@@ -247,7 +249,9 @@ func loadConfig(path string, sets []string) (Config, string, error) {
 // applySetting sets one key, as if it stood in the file.
 func applySetting(cfg *Config, key, value string) error {
 	var node yaml.Node
-	if err := yaml.Unmarshal([]byte(value), &node); err != nil || len(node.Content) == 0 {
+	err := yaml.Unmarshal([]byte(value), &node)
+	// "query: " is a text here, though it would be a mapping in a file.
+	if err != nil || len(node.Content) == 0 || node.Content[0].Kind == yaml.MappingNode {
 		node = yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: value, Style: yaml.DoubleQuotedStyle}}}
 	}
 	current := node.Content[0]

@@ -43,6 +43,7 @@ func defaultConfig() Config {
 		Retriever: RetrieverConfig{
 			Depth: re.Depth, Fusion: string(re.Fusion), RRFK: re.RRFK, DenseWeight: re.DenseWeight, LexicalWeight: re.LexicalWeight,
 			Timeout: Duration(re.Timeout), OnFailure: string(re.OnFailure),
+			Rewrite: string(en.Rewrite), RewriteTimeout: Duration(en.RewriteTimeout),
 		},
 		Rerank: RerankConfig{
 			Dialect: string(rr.Dialect), Timeout: Duration(rr.Timeout), Keep: en.Keep, Policy: string(rr.Policy),
@@ -121,6 +122,10 @@ func (c Config) checkDeadlines() error {
 		stages += c.Rerank.Timeout.std()
 		named += fmt.Sprintf(" + rerank.timeout %s", c.Rerank.Timeout)
 	}
+	if c.rewritesByModel() {
+		stages += c.Retriever.RewriteTimeout.std()
+		named += fmt.Sprintf(" + retriever.rewrite_timeout %s", c.Retriever.RewriteTimeout)
+	}
 	if c.Generate.URL != extractiveAnswerer {
 		stages += c.Generate.Timeout.std()
 		named += fmt.Sprintf(" + generate.timeout %s", c.Generate.Timeout)
@@ -129,7 +134,7 @@ func (c Config) checkDeadlines() error {
 		key     string
 		timeout Duration
 	}{
-		{"retriever.timeout", c.Retriever.Timeout}, {"rerank.timeout", c.Rerank.Timeout},
+		{"retriever.timeout", c.Retriever.Timeout}, {"retriever.rewrite_timeout", c.Retriever.RewriteTimeout}, {"rerank.timeout", c.Rerank.Timeout},
 		{"generate.timeout", c.Generate.Timeout}, {"server.request_timeout", c.Server.RequestTimeout},
 	} {
 		if d.timeout <= 0 {
@@ -141,6 +146,11 @@ func (c Config) checkDeadlines() error {
 			c.Server.RequestTimeout, named, stages)
 	}
 	return nil
+}
+
+// rewritesByModel reports whether the chat model is asked to rewrite conversations.
+func (c Config) rewritesByModel() bool {
+	return c.Generate.URL != extractiveAnswerer && c.Retriever.Rewrite == string(engine.RewriteAuto)
 }
 
 func (d Duration) std() time.Duration { return time.Duration(d) }

@@ -252,6 +252,16 @@ func TestAnUnwritableDataDirectory(t *testing.T) {
 	s.check(t, s.run("ingest", "docs", "--data", "data"), exitFailed, "data", "permission denied")
 }
 
+func TestSetTakesTextsAsTheyAre(t *testing.T) {
+	s := newShell(t)
+	out := s.ok("config", "show", "--set", "embed.query_prefix=query: ", "--set", "ingest.exclude=[a, b]", "--set", "rerank.model=")
+	for _, want := range []string{`query_prefix: 'query: '`, "- a\n", "- b\n", `model: ""`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the settings lack %q:\n%s", want, out)
+		}
+	}
+}
+
 func TestSecretsAreMasked(t *testing.T) {
 	s := newShell(t)
 	s.env["ASSAY_EMBED_API_KEY"] = "sk-very-secret"

@@ -88,6 +88,8 @@ func kindName(t reflect.Type) string {
 		return "a number"
 	case reflect.Bool:
 		return "true or false"
+	case reflect.String:
+		return "a text"
 	}
 	return ""
 }
@@ -109,6 +111,8 @@ func fits(node *yaml.Node, t reflect.Type) bool {
 		return (node.Tag == "!!int" || node.Tag == "!!float") && err == nil && !math.IsInf(v, 0) && !math.IsNaN(v)
 	case reflect.Bool:
 		return node.Tag == "!!bool"
+	case reflect.String:
+		return node.Kind == yaml.ScalarNode
 	}
 	return true
 }

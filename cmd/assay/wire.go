@@ -154,6 +154,7 @@ type models struct {
 	generator engine.Generator
 	verifier  *generate.Verifier // nil: citations are not checked
 	relevance func(question string, p generate.Passage) float64
+	rewriter  engine.Rewriter // nil: by rule
 }
 
 // openModels makes the configured models.
@@ -184,6 +185,9 @@ func (a *app) openModels(getenv func(string) string) (err error) {
 		return err
 	}
 	m.generator, err = a.newGenerator(tokens, getenv)
+	if rewriter, ok := m.generator.(engine.Rewriter); ok && cfg.rewritesByModel() {
+		m.rewriter = rewriter
+	}
 	return err
 }
 
@@ -192,7 +196,7 @@ func (a *app) deps() engine.Deps {
 	return engine.Deps{
 		Index: a.index, Chunker: a.models.chunker, Embedder: embed.NewCached(a.models.embedder, a.index),
 		Retriever: a.models.retriever, Reranker: a.models.reranker, Generator: a.models.generator,
-		Verifier: a.models.verifier, Relevance: a.models.relevance, Traces: a.traces,
+		Rewriter: a.models.rewriter, Verifier: a.models.verifier, Relevance: a.models.relevance, Traces: a.traces,
 	}
 }
 
@@ -202,8 +206,9 @@ func (a *app) compose() (err error) {
 	a.engine, err = engine.New(a.lg, a.deps(), engine.Options{
 		Collection: cfg.Collection, Keep: cfg.Rerank.Keep, MaxQuestion: int(cfg.Server.MaxQuestion),
 		RequestTimeout: cfg.Server.RequestTimeout.std(),
-		Assemble:       assembleOptions(cfg.Assemble),
-		InputPrice:     cfg.Generate.InputPrice, OutputPrice: cfg.Generate.OutputPrice,
+		Rewrite:        engine.RewriteMode(cfg.Retriever.Rewrite), RewriteTimeout: cfg.Retriever.RewriteTimeout.std(),
+		Assemble:   assembleOptions(cfg.Assemble),
+		InputPrice: cfg.Generate.InputPrice, OutputPrice: cfg.Generate.OutputPrice,
 		Providers: cfg.providers(),
 		Settings:  cfg.answerSettings(a.models.embedder.Model(), a.models.generator.TemplateHash()),
 	})
@@ -331,7 +336,7 @@ func (c Config) answerSettings(embedder assay.Model, templateHash string) any {
 		"embedder":  embedder,
 		"prefixes":  []string{c.Embed.QueryPrefix, c.Embed.DocumentPrefix},
 		"lexical":   []any{c.Index.Analyzer, c.Index.K1, c.Index.B, c.Index.TitleWeight, c.Index.HeadingWeight, c.Index.BodyWeight, c.Index.MaxQueryTerms},
-		"retriever": []any{c.Retriever.Depth, c.Retriever.Fusion, c.Retriever.RRFK, c.Retriever.DenseWeight, c.Retriever.LexicalWeight},
+		"retriever": []any{c.Retriever.Depth, c.Retriever.Fusion, c.Retriever.RRFK, c.Retriever.DenseWeight, c.Retriever.LexicalWeight, c.Retriever.Rewrite},
 		"rerank":    []any{c.Rerank.URL != "", c.Rerank.Model, c.Rerank.MaxTokens, c.Rerank.Keep, c.Rerank.Policy, c.Rerank.FallbackKeep},
 		"assemble":  c.Assemble,
 		"generate":  []any{c.Generate.URL == extractiveAnswerer, c.Generate.Model, templateHash, c.Generate.MaxTokens, c.Generate.Temperature},
