@@ -11,6 +11,7 @@ type StageName string
 
 // The stages, in the order in which an answer passes them.
 const (
+	StageRewrite  StageName = "rewrite" // of conversations only
 	StageEmbed    StageName = "embed"
 	StageDense    StageName = "dense"
 	StageLexical  StageName = "lexical"

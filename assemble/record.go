@@ -46,6 +46,9 @@ func newID() string {
 // ID is the manifest's ID, known from the start so that spans can carry it.
 func (r *Record) ID() string { return r.manifest.ID }
 
+// Rewritten notes the text that was searched for, where it differs from the question.
+func (r *Record) Rewritten(text string) { r.manifest.Query.Rewritten = text }
+
 // Corpus notes which state of the corpus was read.
 func (r *Record) Corpus(c assay.ManifestCorpus) { r.manifest.Corpus = c }
 

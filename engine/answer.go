@@ -99,6 +99,9 @@ func (e *Engine) check(q *assay.Query) error {
 		q.Depth = e.d.Retriever.Options().Depth
 	}
 	q.Depth = max(q.Depth, q.Keep)
+	if q.Access == nil {
+		q.Access = e.o.Access
+	}
 	return e.d.Index.CheckFingerprint(e.d.stored())
 }
 
@@ -113,6 +116,8 @@ type request struct {
 	span   *workflow
 	record *assemble.Record
 
+	searched   string       // the question, or what a conversation's last turn was rewritten to
+	filter     assay.Filter // the question's, and what the caller may see
 	superseded *supersession
 	candidates []assay.Candidate
 	selection  assemble.Selection
@@ -123,7 +128,7 @@ func (r *request) replacement(docID string) string {
 	if r.e.o.Assemble.KeepSuperseded || r.q.Superseded {
 		return ""
 	}
-	return r.superseded.replacement(docID, r.q.Filter, r.start)
+	return r.superseded.replacement(docID, r.filter, r.start)
 }
 
 func (e *Engine) begin(ctx context.Context, q assay.Query, on func(assay.Event) error) *request {
@@ -195,6 +200,9 @@ func (r *request) answer() (string, error) {
 
 // retrieve runs the stages up to the reranker and leaves the candidates in their final order.
 func (r *request) retrieve() error {
+	if err := r.rewrite(); err != nil {
+		return err
+	}
 	snap := r.e.d.Index.Snapshot()
 	defer snap.Close()
 	// The corpus may have been made anew with another embedder, after this engine was made.
@@ -202,6 +210,10 @@ func (r *request) retrieve() error {
 		return err
 	}
 	r.superseded = r.e.superseded.of(snap)
+	r.filter = r.q.Filter
+	if r.superseded.restricted { // or every search would pay for a filter that all documents pass
+		r.filter = r.filter.And(assay.AccessFilter(r.q.Access))
+	}
 	r.record.Corpus(assay.ManifestCorpus{Generation: snap.Generation(), Documents: snap.Documents(), Chunks: snap.Chunks()})
 	found, err := r.search(snap)
 	if err != nil {
@@ -215,8 +227,10 @@ func (r *request) retrieve() error {
 func (r *request) search(snap *index.Snapshot) ([]assay.Candidate, error) {
 	r.e.searches.begin()
 	defer r.e.searches.end()
-	ctx, end := r.span.retrieval(r.ctx)
-	found, err := r.e.d.Retriever.Retrieve(ctx, snap, r.q, r.span.observe)
+	q := r.q
+	q.Text, q.Filter = r.searched, r.filter
+	ctx, end := r.span.retrieval(r.ctx, q.Text)
+	found, err := r.e.d.Retriever.Retrieve(ctx, snap, q, r.span.observe)
 	end(len(found.Candidates), err)
 	for _, s := range found.Stages {
 		if err := r.stage(s); err != nil {
@@ -232,7 +246,7 @@ func (r *request) rerank() error {
 		texts[i] = passageText(c.Title, c.Heading, c.Text)
 	}
 	ctx, end := r.span.observe(r.ctx, assay.StageRerank)
-	outcome := r.e.d.Reranker.Rerank(ctx, r.q.Text, texts, r.q.Keep)
+	outcome := r.e.d.Reranker.Rerank(ctx, r.searched, texts, r.q.Keep)
 	r.span.reranked(ctx, outcome)
 	end(outcome.Stage())
 	if err := r.reranked(outcome); err != nil {
@@ -268,7 +282,7 @@ func (r *request) assemble() error {
 		NearDuplicates: r.e.o.Assemble.NearDuplicates,
 		KeepDuplicates: r.q.Duplicates,
 		MinRelevance:   r.e.o.Assemble.MinRelevance,
-		Relevance:      func(c assay.Candidate) float64 { return r.e.d.Relevance(r.q.Text, passage(c, 1)) },
+		Relevance:      func(c assay.Candidate) float64 { return r.e.d.Relevance(r.searched, passage(c, 1)) },
 	})
 	r.record.Selection(r.selection, order)
 	s := assay.Stage{Name: assay.StageAssemble, Status: assay.StatusOK, Duration: time.Since(start)}

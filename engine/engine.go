@@ -46,6 +46,7 @@ type Deps struct {
 	Reranker  *rerank.Client
 	Generator Generator
 	Verifier  *generate.Verifier // nil: citations are not checked
+	Rewriter  Rewriter           // nil: conversations are rewritten by rule
 	Traces    *traces.Provider
 	// Relevance says between 0 and 1 how much of a question a passage speaks of, on one scale for all
 	// questions. It is needed with Options.Assemble.MinRelevance alone.
@@ -59,6 +60,9 @@ type Options struct {
 	MaxQuestion    int           // bytes of a question; default 8 KiB, far over what people type
 	MaxHistory     int           // earlier turns of a conversation; default 40
 	RequestTimeout time.Duration // for a whole answer; default 90 s, which holds the defaults of all stages
+	Rewrite        RewriteMode   // default RewriteAuto
+	RewriteTimeout time.Duration // for the model that rewrites; default 3 s, since nothing else has begun before
+	Access         []string      // tags of callers that bring none of their own; default none: what has an access list is hidden
 	Assemble       assemble.Options
 	InputPrice     float64 // per million tokens; 0 means that cost is not computed
 	OutputPrice    float64 // per million tokens
@@ -96,6 +100,12 @@ func (o Options) WithDefaults() Options {
 	if o.RequestTimeout == 0 {
 		o.RequestTimeout = 90 * time.Second
 	}
+	if o.Rewrite == "" {
+		o.Rewrite = RewriteAuto
+	}
+	if o.RewriteTimeout == 0 {
+		o.RewriteTimeout = 3 * time.Second
+	}
 	o.Assemble = o.Assemble.WithDefaults()
 	return o
 }
@@ -109,6 +119,12 @@ func (o Options) Validate() error {
 	}
 	if o.MaxQuestion < 1 {
 		errs = append(errs, fmt.Errorf("server.max_question is %d; it must be at least 1 byte", o.MaxQuestion))
+	}
+	if o.Rewrite != RewriteAuto && o.Rewrite != RewriteRule && o.Rewrite != RewriteNever {
+		errs = append(errs, fmt.Errorf("retriever.rewrite is %q; it must be %q, %q or %q", o.Rewrite, RewriteAuto, RewriteRule, RewriteNever))
+	}
+	if o.RewriteTimeout < 0 {
+		errs = append(errs, fmt.Errorf("retriever.rewrite_timeout is %s; it must not be negative", o.RewriteTimeout))
 	}
 	if o.RequestTimeout < 0 {
 		errs = append(errs, fmt.Errorf("server.request_timeout is %s; it must not be negative", o.RequestTimeout))
@@ -197,11 +213,16 @@ func FindManifest(ix *index.Index, id string) (*assay.Manifest, error) {
 	return ix.ManifestByTrace(id)
 }
 
-// Chunk returns a passage by its ID, with its document (without the document's text).
+// Chunk returns a passage by its ID, with its document (without the document's text). One that callers
+// with the configured tags may not see is not found.
 func (e *Engine) Chunk(_ context.Context, id string) (assay.Chunk, *assay.Document, error) {
 	snap := e.d.Index.Snapshot()
 	defer snap.Close()
-	return snap.ChunkByID(id)
+	chunk, doc, err := snap.ChunkByID(id)
+	if err == nil && !assay.AccessFilter(e.o.Access).Match(doc) {
+		return assay.Chunk{}, nil, fmt.Errorf("chunk %q: %w", id, assay.ErrNotFound)
+	}
+	return chunk, doc, err
 }
 
 // Ready reports what keeps the engine from answering.

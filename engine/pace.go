@@ -69,7 +69,7 @@ type pace struct {
 }
 
 func newPace(s *searches) *pace {
-	return &pace{searches: s, cores: make(chan struct{}, max(1, runtime.NumCPU()-1))}
+	return &pace{searches: s, cores: make(chan struct{}, max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))-1))}
 }
 
 // piece does a piece of work when it is its turn.

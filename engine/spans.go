@@ -47,9 +47,9 @@ func (w *workflow) observe(ctx context.Context, name assay.StageName) (context.C
 }
 
 // retrieval begins the span around the channels and their fusion.
-func (w *workflow) retrieval(ctx context.Context) (context.Context, func(found int, err error)) {
+func (w *workflow) retrieval(ctx context.Context, query string) (context.Context, func(found int, err error)) {
 	ctx, span := w.e.d.Traces.StartRetrieval(ctx, w.e.o.Collection, w.q.Depth)
-	span.RecordQuery(w.q.Text)
+	span.RecordQuery(query)
 	return ctx, func(found int, err error) {
 		span.RecordFound(found)
 		span.Finish(err)

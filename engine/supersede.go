@@ -24,6 +24,7 @@ import (
 type supersession struct {
 	generation uint64
 	by         map[string]*assay.Document // ID of the older document -> the newer one, without text
+	restricted bool                       // some document has an access list
 }
 
 // supersessions caches the supersession of the latest generation that was asked for.
@@ -35,12 +36,10 @@ func (c *supersessions) of(snap *index.Snapshot) *supersession {
 	if s := c.latest.Load(); s != nil && s.generation == snap.Generation() {
 		return s
 	}
-	s := &supersession{generation: snap.Generation(), by: make(map[string]*assay.Document)}
-	known := make(map[string]bool, snap.Documents())
+	s := &supersession{generation: snap.Generation(), by: make(map[string]*assay.Document), restricted: snap.Restricted()}
 	var newer []*assay.Document
 	series := make(map[string][]*assay.Document)
-	for doc := range snap.AllDocuments() {
-		known[doc.ID] = true
+	for doc := range snap.DocumentsWith("series", "supersedes") {
 		if name := doc.Metadata.Get("series"); name != "" {
 			series[name] = append(series[name], doc)
 		}
@@ -54,7 +53,7 @@ func (c *supersessions) of(snap *index.Snapshot) *supersession {
 	for _, doc := range newer { // what a document says outright counts more than its place in a series
 		for _, ref := range doc.Metadata["supersedes"] {
 			for _, id := range []string{ref, path.Join(path.Dir(doc.ID), ref)} {
-				if known[id] && id != doc.ID {
+				if id != doc.ID && snap.Holds(id) {
 					s.by[id] = doc
 					break
 				}

@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"time"
 
 	"assay/index/dense"
@@ -126,9 +125,7 @@ func (g *grower) step(ctx context.Context) (grown bool, err error) {
 		return false, nil
 	}
 	start := time.Now()
-	// One core stays free for searches; they would wait for a build that takes all of them.
-	workers := max(1, runtime.GOMAXPROCS(0)-1)
-	graph, err := view.Grow(ctx, plan, func(slot uint32) uint32 { return s.table.rows[slot] }, workers)
+	graph, err := view.Grow(ctx, plan, func(slot uint32) uint32 { return s.table.rows[slot] }, g.ix.o.Workers)
 	if err != nil {
 		return false, err
 	}

@@ -336,13 +336,13 @@ func TestGraphGrowsWhileIndexIsReadAndWritten(t *testing.T) {
 			}
 		})
 	}
-	for n := range 8 {
+	for n := range 4 {
 		b := Batch{Put: pages(84+5*n, 5)}
 		for i := range 5 {
 			b.Delete = append(b.Delete, fmt.Sprintf("page%03d", 4*n+i))
 		}
 		ix.apply(b)
-		if n == 3 {
+		if n == 1 {
 			ix.settled()
 		}
 	}
@@ -351,6 +351,31 @@ func TestGraphGrowsWhileIndexIsReadAndWritten(t *testing.T) {
 	readers.Wait()
 	if err := ix.Check(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Rows that were not live when a graph was begun can be so when it is ready, below its last row: a
+// corpus that was made anew beside this one has taken its place.
+func TestGraphThatLacksALiveRowIsNotUsed(t *testing.T) {
+	t.Parallel()
+	ix := openGraphIndex(t, t.TempDir(), dense.EngineHNSW)
+	ix.apply(Batch{Put: pages(0, 84)})
+	ix.settled()
+	s := ix.current.Load()
+	view := s.vectors().(*dense.Graphed)
+	plan := dense.Plan{Fresh: true, Slots: []uint32{0, 1, 2, 4}}
+	grown, err := view.Grow(t.Context(), plan, func(slot uint32) uint32 { return s.table.rows[slot] }, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ix.adopt(grown, s.table.rows[4]); err == nil {
+		t.Error("a graph that answers for less than the present one is taken")
+	}
+	if err := ix.adopt(grown, s.table.rows[len(s.table.rows)-1]); err != nil {
+		t.Error(err)
+	}
+	if n := ix.inGraph(); n != 4200 {
+		t.Errorf("%d vectors are in the graph", n)
 	}
 }
 

@@ -27,6 +27,7 @@ var (
 	writeTo    = flag.String("write-to", "", "be the writing process on this directory")
 	writeLimit = flag.Uint64("write-limit", 0, "in the writing process, the size past which no file can grow")
 	writeLate  = flag.Bool("write-late", false, "in the writing process, the limit holds only when the directory is open")
+	reindexing = flag.Bool("write-reindex", false, "in the writing process, the corpus is made anew again and again")
 	writeCount = flag.Int("write-count", 1<<30, "in the writing process, how many batches are written")
 )
 
@@ -99,6 +100,13 @@ func writing(dir string, limit uint64, count int) error {
 	}
 	for range count {
 		generation++
+		if *reindexing && generation > 1 {
+			if err := remake(ix); err != nil {
+				return errors.Join(err, ix.Close())
+			}
+			fmt.Println("stored", generation)
+			continue
+		}
 		b := batchOf(generation)
 		if generation == 1 {
 			b = firstBatch()
@@ -280,4 +288,89 @@ func TestAReadOnlyDirectory(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	verify(t, dir, generation)
+}
+
+// twoFingerprints are what a corpus is made with in turn.
+var twoFingerprints = []index.Fingerprint{testFingerprint, {Embedder: assay.Model{Name: "other", Dimensions: 4}, Chunker: "other"}}
+
+// remake makes the corpus anew with the settings that it was not made with, a few documents at a time.
+func remake(ix *index.Index) error {
+	ctx := context.Background()
+	f := twoFingerprints[0]
+	if ix.CheckFingerprint(f) == nil {
+		f = twoFingerprints[1]
+	}
+	ids, _, err := ix.Unstaged(ctx, f)
+	if err != nil {
+		return err
+	}
+	s := ix.Snapshot()
+	defer s.Close()
+	for ; len(ids) > 0; ids = ids[1:] {
+		d, err := s.Document(ids[0])
+		if err != nil {
+			return err
+		}
+		span := assay.Span{End: len(d.Text)}
+		e := index.Entry{
+			Document: *d, Vectors: [][]float32{vectorOf(len(d.Text), f.Embedder.Dimensions)},
+			Chunks: []assay.Chunk{{ID: assay.ChunkID(d.ID, span, d.Text), DocID: d.ID, Span: span, Tokens: 1, Text: d.Text}},
+		}
+		if err := ix.Stage(ctx, f, s, []index.Entry{e}); err != nil {
+			return err
+		}
+	}
+	_, err = ix.Promote(ctx, f)
+	return err
+}
+
+// A reindexing is killed again and again: the corpus is the old one or the new one, whole.
+func TestAKilledReindexLeavesOneCorpusOrTheOther(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	process, said := writer(t, dir, "-write-count", "1")
+	generation, _, failure := lastStored(said, 0)
+	if err := process.Wait(); err != nil {
+		t.Fatal(err, failure)
+	}
+	want := stateAt(1)
+	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	resumed := 0
+	for kill := range max(5, *kills/4) {
+		process, said := writer(t, dir, "-write-reindex")
+		timer := time.AfterFunc(time.Duration(float64(500*time.Millisecond)*r.Float64()), func() { _ = process.Process.Kill() })
+		acknowledged, _, failure := lastStored(said, generation)
+		if err := process.Wait(); err == nil || failure != "" {
+			t.Fatalf("kill %d: the writer ended by itself: %s", kill, failure)
+		}
+		timer.Stop()
+		ix, err := index.Open(slog.New(slog.DiscardHandler), dir, index.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := ix.Snapshot()
+		generation = int(s.Generation())
+		if generation != acknowledged && generation != acknowledged+1 || s.Documents() != len(want) {
+			t.Errorf("kill %d: generation %d was acknowledged, there is %d with %d documents", kill, acknowledged, generation, s.Documents())
+		}
+		for id, text := range want {
+			if d, err := s.Document(id); err != nil || d.Text != text {
+				t.Errorf("kill %d: document %s: %v", kill, id, err)
+			}
+		}
+		if made := ix.CheckFingerprint(twoFingerprints[0]) == nil; made == (ix.CheckFingerprint(twoFingerprints[1]) == nil) {
+			t.Errorf("kill %d: made with both settings or with neither", kill)
+		}
+		if ix.Stats().Staged > 0 {
+			resumed++
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		checkAndClose(t, ix)
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d kills, %d of them with a part staged; %d corpora made", max(5, *kills/4), resumed, generation)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"slices"
 	"time"
 
@@ -41,6 +42,10 @@ type Options struct {
 	ManifestCount int           // the newest that many are kept; default 100,000
 	CacheBytes    int64         // of the embedding cache; the oldest go first; default 1 GiB, a million vectors of 256 dimensions
 
+	// Workers is how many cores the making of a graph takes; default all but one, which stays free for
+	// searches: they would wait for a build that takes all of them.
+	Workers int
+
 	// AllowMismatch opens a corpus that was analysed by another analyser, so that it can be reset and
 	// built anew. Until then it is searched with the analyser that it was made with.
 	AllowMismatch bool
@@ -63,6 +68,7 @@ func (o Options) WithDefaults() Options {
 	set(&o.ManifestAge, 30*24*time.Hour)
 	set(&o.ManifestCount, 100_000)
 	set(&o.CacheBytes, 1<<30)
+	set(&o.Workers, max(1, runtime.GOMAXPROCS(0)-1))
 	return o
 }
 
@@ -86,7 +92,7 @@ func (o Options) Validate() error {
 		errs = append(errs, fmt.Errorf("index.%w", err))
 	}
 	if !slices.Contains(dense.Engines, dense.Engine(o.Engine)) {
-		errs = append(errs, fmt.Errorf("index.dense %q: choose one of %q", o.Engine, dense.Engines))
+		errs = append(errs, fmt.Errorf("dense.engine %q: choose one of %q", o.Engine, dense.Engines))
 	}
 	if !(o.K1 > 0 && o.K1 <= 100) {
 		errs = append(errs, fmt.Errorf("index.k1 is %g; it must be above 0 and at most 100", o.K1))
@@ -113,7 +119,7 @@ func (o Options) Validate() error {
 	}{
 		{"max_query_terms", int64(o.MaxQueryTerms)}, {"lock_timeout", int64(o.LockTimeout)},
 		{"max_document_bytes", int64(o.MaxDocumentBytes)}, {"max_batch_bytes", int64(o.MaxBatchBytes)},
-		{"manifest_age", int64(o.ManifestAge)}, {"manifest_count", int64(o.ManifestCount)}, {"cache_bytes", o.CacheBytes},
+		{"manifest_age", int64(o.ManifestAge)}, {"manifest_count", int64(o.ManifestCount)}, {"cache_bytes", o.CacheBytes}, {"workers", int64(o.Workers)},
 	} {
 		if limit.value < 1 {
 			errs = append(errs, fmt.Errorf("index.%s is negative; leave it out for the default", limit.name))

@@ -80,8 +80,8 @@ func TestOpenBringsTheLexicalIndexUpToTheStore(t *testing.T) {
 		"truncated segments":  {eachFile(".zap", func(p string, d []byte) error { return write(p, d[:len(d)/2]) }), "rebuilt from the store"},
 		"empty segments":      {eachFile(".zap", func(p string, d []byte) error { return write(p, nil) }), "chunks_to_add=2"},
 		"flipped bit":         {eachFile(".zap", func(p string, d []byte) error { d[len(d)/3] ^= 4; return write(p, d) }), "rebuilt from the store"},
-		"missing segments":    {eachFile(".zap", func(p string, _ []byte) error { return os.Remove(p) }), "rebuilt from the store"},
-		"truncated root":      {eachFile("root.bolt", func(p string, d []byte) error { return write(p, d[:len(d)/2]) }), "rebuilt from the store"},
+		"missing segments":    {eachFile(".zap", func(p string, _ []byte) error { return os.Remove(p) }), "chunks_to_add=2"},
+		"truncated root":      {eachFile("root.bolt", func(p string, d []byte) error { return write(p, d[:4096*5]) }), "rebuilt from the store"},
 		"garbage in the root": {eachFile("root.bolt", func(p string, d []byte) error { return write(p, bytes.Repeat([]byte("junk"), len(d)/4)) }), "rebuilt from the store"},
 		"no description":      {eachFile("index_meta.json", func(p string, _ []byte) error { return os.Remove(p) }), "rebuilt from the store"},
 	} {

@@ -59,7 +59,7 @@ func TestReindexServesTheFormerCorpusUntilItIsDone(t *testing.T) {
 	dir := t.TempDir()
 	ix := open(t, dir, index.Options{})
 	sixDocuments(t, ix)
-	generation := apply(t, ix, index.Batch{Put: []index.Entry{plain("d6", "Title", "key six")}})
+	apply(t, ix, index.Batch{Put: []index.Entry{plain("d6", "Title", "key six")}})
 	if left := stage(t, ix, otherFingerprint, 3); left != 4 {
 		t.Fatalf("%d left", left)
 	}
@@ -75,7 +75,7 @@ func TestReindexServesTheFormerCorpusUntilItIsDone(t *testing.T) {
 		t.Fatalf("%v to do, %d staged, %v", ids, staged, err)
 	}
 	// Meanwhile one that is staged changes, one goes and one comes.
-	generation = apply(t, ix, index.Batch{Put: []index.Entry{plain("d0", "Title", "key changed"), plain("d7", "Title", "key seven")}, Delete: []string{"d1"}})
+	generation := apply(t, ix, index.Batch{Put: []index.Entry{plain("d0", "Title", "key changed"), plain("d7", "Title", "key seven")}, Delete: []string{"d1"}})
 	s := ix.Snapshot()
 	before, _ := found(t, s, "key")
 	if left := stage(t, ix, otherFingerprint, 100); left != 0 {

@@ -75,7 +75,7 @@ func (s *state) allowed(f assay.Filter) (*bitset.BitSet, error) {
 		return s.table.live, nil
 	}
 	for _, c := range f.Conditions {
-		if len(c.Values) == 0 || len(c.Values) > 1 && c.Op != assay.AnyOf && c.Op != assay.Not {
+		if len(c.Values) == 0 || len(c.Values) > 1 && !c.Op.TakesMany() {
 			return nil, fmt.Errorf("%w: field %q: %s with %d values", assay.ErrFilter, c.Field, c.Op, len(c.Values))
 		}
 	}

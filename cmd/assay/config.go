@@ -21,6 +21,7 @@ type Config struct {
 	Chunker    ChunkerConfig   `yaml:"chunker"`
 	Embed      EmbedConfig     `yaml:"embed"`
 	Index      IndexConfig     `yaml:"index"`
+	Dense      DenseConfig     `yaml:"dense"`
 	Retriever  RetrieverConfig `yaml:"retriever"`
 	Rerank     RerankConfig    `yaml:"rerank"`
 	Assemble   AssembleConfig  `yaml:"assemble"`
@@ -73,6 +74,11 @@ type IndexConfig struct {
 	LockTimeout   Duration `yaml:"lock_timeout"`
 	ManifestAge   Duration `yaml:"manifest_age"`
 	ManifestCount int      `yaml:"manifest_count"`
+}
+
+// DenseConfig chooses how the nearest vectors are found.
+type DenseConfig struct {
+	Engine string `yaml:"engine"` // hnsw, exact or coder
 }
 
 // RetrieverConfig configures the two channels and their fusion.
@@ -139,6 +145,7 @@ type ServerConfig struct {
 	MaxQuestion     Size     `yaml:"max_question"`
 	MaxConcurrent   int      `yaml:"max_concurrent"`
 	AllowRemote     bool     `yaml:"allow_remote"`
+	Access          []string `yaml:"access"` // tags of all callers, for documents with an access list
 }
 
 // TracesConfig configures tracing beyond the standard OTEL_* variables.

@@ -40,6 +40,7 @@ func defaultConfig() Config {
 			MaxQueryTerms: ix.MaxQueryTerms, LockTimeout: Duration(ix.LockTimeout),
 			ManifestAge: Duration(ix.ManifestAge), ManifestCount: ix.ManifestCount,
 		},
+		Dense: DenseConfig{Engine: string(ix.Engine)},
 		Retriever: RetrieverConfig{
 			Depth: re.Depth, Fusion: string(re.Fusion), RRFK: re.RRFK, DenseWeight: re.DenseWeight, LexicalWeight: re.LexicalWeight,
 			Timeout: Duration(re.Timeout), OnFailure: string(re.OnFailure),
@@ -58,6 +59,7 @@ func defaultConfig() Config {
 		Server: ServerConfig{
 			Listen: "127.0.0.1:8080", RequestTimeout: Duration(en.RequestTimeout), ShutdownTimeout: Duration(30 * time.Second),
 			MaxBody: 1 << 20, MaxQuestion: Size(en.MaxQuestion), MaxConcurrent: 64,
+			Access: []string{},
 		},
 	}
 }

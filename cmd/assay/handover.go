@@ -40,10 +40,12 @@ func (e *env) handler(l *live) control.Handler {
 		start := time.Now()
 		remote := &env{stdin: s.In, stdout: s.Out, stderr: s.Err, getenv: e.getenv, dataDir: e.dataDir, jsonOut: r.JSON, terminal: r.Terminal, live: l}
 		err := remote.handed(ctx, l, r)
-		l.lg.Info("a command was run for another process", "command", r.Command, "duration", time.Since(start).Round(time.Millisecond), "error", err)
+		lg := l.lg.With("command", r.Command, "duration", time.Since(start).Round(time.Millisecond))
 		if err == nil {
+			lg.Info("a command was run for another process")
 			return control.Result{}
 		}
+		lg.Info("a command was run for another process and failed", "error", err)
 		return control.Result{Code: codeOf(err), Message: err.Error()}
 	}
 }

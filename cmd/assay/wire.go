@@ -108,7 +108,7 @@ func (cfg Config) indexOptions() index.Options {
 	return index.Options{
 		Collection: cfg.Collection, Analyzer: c.Analyzer,
 		K1: c.K1, B: orOff(c.B), TitleWeight: orOff(c.TitleWeight), HeadingWeight: orOff(c.HeadingWeight), BodyWeight: orOff(c.BodyWeight),
-		MaxQueryTerms: c.MaxQueryTerms, LockTimeout: c.LockTimeout.std(),
+		Engine: cfg.Dense.Engine, MaxQueryTerms: c.MaxQueryTerms, LockTimeout: c.LockTimeout.std(),
 		ManifestAge: c.ManifestAge.std(), ManifestCount: c.ManifestCount,
 	}
 }
@@ -336,8 +336,10 @@ func (c Config) answerSettings(embedder assay.Model, templateHash string) any {
 		"embedder":  embedder,
 		"prefixes":  []string{c.Embed.QueryPrefix, c.Embed.DocumentPrefix},
 		"lexical":   []any{c.Index.Analyzer, c.Index.K1, c.Index.B, c.Index.TitleWeight, c.Index.HeadingWeight, c.Index.BodyWeight, c.Index.MaxQueryTerms},
+		"dense":     c.Dense,
 		"retriever": []any{c.Retriever.Depth, c.Retriever.Fusion, c.Retriever.RRFK, c.Retriever.DenseWeight, c.Retriever.LexicalWeight, c.Retriever.Rewrite},
 		"rerank":    []any{c.Rerank.URL != "", c.Rerank.Model, c.Rerank.MaxTokens, c.Rerank.Keep, c.Rerank.Policy, c.Rerank.FallbackKeep},
+		"access":    c.Server.Access,
 		"assemble":  c.Assemble,
 		"generate":  []any{c.Generate.URL == extractiveAnswerer, c.Generate.Model, templateHash, c.Generate.MaxTokens, c.Generate.Temperature},
 	}

@@ -15,6 +15,7 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	index "github.com/blevesearch/bleve_index_api"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
+	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
@@ -69,8 +71,10 @@ func Open(dir, store, analyzer string) (ix *Index, replaced string, err error) {
 	return ix, replaced, err
 }
 
-// runtimeConfig bounds the wait for bleve's own lock, which is for ever by default.
-func runtimeConfig() map[string]any { return map[string]any{"bolt_timeout": "2s"} }
+// lockTimeout bounds the wait for bleve's own lock, which is for ever by default.
+const lockTimeout = 2 * time.Second
+
+func runtimeConfig() map[string]any { return map[string]any{"bolt_timeout": lockTimeout.String()} }
 
 func create(dir string, owner []byte, analyzer string) (*Index, error) {
 	mapping := bleve.NewIndexMapping()
@@ -102,6 +106,9 @@ func open(dir string, owner []byte) (ix *Index, err error) {
 			ix, err = nil, errors.Join(err, b.Close())
 		}
 	}()
+	if err := checkRoot(filepath.Join(dir, "store", "root.bolt")); err != nil {
+		return nil, err
+	}
 	opened, err := bleve.OpenUsing(dir, runtimeConfig())
 	if err != nil { // opened then holds a nil pointer, which is not a nil interface
 		return nil, err
@@ -123,6 +130,26 @@ func open(dir string, owner []byte) (ix *Index, err error) {
 		return nil, fmt.Errorf("made for %q, needed for %q", was, owner)
 	}
 	return ix, r.verify()
+}
+
+// checkRoot refuses a root file that is shorter than its own header says. Bleve would read past its end
+// in the background, where the fault ends the process.
+func checkRoot(path string) (err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.View(func(tx *bbolt.Tx) error {
+		if info.Size() < tx.Size() {
+			return fmt.Errorf("damaged: its root has %d bytes and should have %d", info.Size(), tx.Size())
+		}
+		return nil
+	}), db.Close())
 }
 
 func wrap(b bleve.Index) (*Index, error) {
