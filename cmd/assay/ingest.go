@@ -126,6 +126,9 @@ func (j *ingestJob) run(ctx context.Context, e *env, a *app) error {
 		Prune: j.Prune || j.PruneAll, PruneAll: j.PruneAll, DryRun: j.DryRun, Gently: e.live != nil, OnProgress: progress.update,
 	})
 	progress.finish()
+	if err == nil && !j.DryRun && e.live == nil { // a server goes on building in the background
+		err = a.index.Settle(ctx)
+	}
 	if e.jsonOut {
 		if jsonErr := writeJSON(e.stdout, summaryJSON(summary)); err == nil {
 			err = jsonErr
