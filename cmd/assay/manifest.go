@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 
@@ -17,7 +18,8 @@ func newManifest(e *env) *cobra.Command {
 		Example: `  assay manifest                          # the latest answers, one line each
   assay manifest m_0199f4c2-…             # one of them, as a table
   assay manifest 4bf92f3577b34da6a3ce929d0e0e4736   # by trace ID
-  assay manifest --json m_0199f4c2-…`,
+  assay manifest --json m_0199f4c2-…
+  assay manifest --json -n 1000 > manifests.jsonl`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	latest := c.Flags().IntP("latest", "n", 20, "how many to list")
@@ -66,8 +68,8 @@ func listManifests(e *env, a *app, n int) error {
 			break
 		}
 		count++
-		if e.jsonOut {
-			if err := writeJSON(e.stdout, m); err != nil {
+		if e.jsonOut { // JSON Lines
+			if err := json.NewEncoder(e.stdout).Encode(m); err != nil {
 				return err
 			}
 			continue
