@@ -52,6 +52,51 @@ const (
 	LTE    Op = "lte"
 )
 
+// access is the operator of AccessFilter. It is not among those that a request can write.
+const access Op = "access"
+
+// accessField is the metadata field that holds the tags of those who may see a document.
+const accessField = "allow"
+
+// AccessFilter lets pass what a caller with the given tags may see: documents without an access list
+// (the metadata field "allow"), and those whose list holds one of the tags. A list may be written as
+// one text with commas. No JSON makes such a filter, so that a request can only narrow it, by And.
+func AccessFilter(tags []string) Filter {
+	// The empty tag, which is nobody's, stands for having none.
+	return Filter{Conditions: []Condition{{Field: accessField, Op: access, Values: append([]string{""}, tags...)}}}
+}
+
+// Restricted reports whether the document has an access list, be it empty or unreadable.
+func (d *Document) Restricted() bool {
+	if _, ok := d.Metadata[accessField]; ok {
+		return true
+	}
+	for field := range d.Metadata {
+		if strings.HasPrefix(field, accessField+".") { // an object in the place of a list
+			return true
+		}
+	}
+	return false
+}
+
+// visible reports whether somebody with the tags may see the document.
+func (d *Document) visible(tags []string) bool {
+	if !d.Restricted() {
+		return true
+	}
+	for _, value := range d.Metadata[accessField] {
+		for tag := range strings.SplitSeq(value, ",") {
+			if tag = strings.TrimSpace(tag); tag != "" && slices.Contains(tags, tag) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TakesMany reports whether a condition with the operator may have several values.
+func (o Op) TakesMany() bool { return o == AnyOf || o == Not || o == access }
+
 // maxFilterConditions bounds the size of a filter that a request can carry.
 const maxFilterConditions = 64
 
@@ -66,7 +111,7 @@ func (f Filter) And(g Filter) Filter {
 // Match reports whether a document passes.
 func (f Filter) Match(d *Document) bool {
 	for _, c := range f.Conditions {
-		if !c.match(d.field(c.Field)) {
+		if c.Op == access && !d.visible(c.Values) || c.Op != access && !c.match(d.field(c.Field)) {
 			return false
 		}
 	}

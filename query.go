@@ -11,6 +11,9 @@ type Query struct {
 	Superseded bool `json:"superseded,omitempty"`
 	// Duplicates asks also for passages that say what a better one says.
 	Duplicates bool `json:"duplicates,omitempty"`
+	// Access are the caller's tags: documents with an access list are seen by those who have one of its
+	// tags. Nil means the configured ones. No request over HTTP can set it.
+	Access []string `json:"access,omitempty"`
 }
 
 // Message is one turn of a conversation.

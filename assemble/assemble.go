@@ -89,6 +89,8 @@ type Rules struct {
 	Order Order
 	// Cost is what a passage takes in the prompt at a position, with its delimiters.
 	Cost func(c assay.Candidate, position int) int
+	// Count counts the tokens of a text.
+	Count func(text string) int
 	// Replacement returns the ID of the document that supersedes another, or "".
 	Replacement func(docID string) string
 	// NearDuplicates is Options.NearDuplicates, where 0 and less mean equal texts alone.
@@ -103,7 +105,8 @@ type Rules struct {
 
 // Select walks the candidates best first and keeps what the rules allow. A candidate of a superseded
 // document is dropped, and so is one that says what a better one says; neither takes a place.
-// One that does not fit what is left of the budget is passed over, and the next ones are tried.
+// One that does not fit what is left of the budget is passed over, and the next ones are tried; when none
+// fits, the best is cut at the end of a sentence, if one is short enough.
 func Select(candidates []assay.Candidate, r Rules) Selection {
 	s := Selection{Candidates: slices.Clone(candidates)}
 	room := r.Room
@@ -137,6 +140,9 @@ func Select(candidates []assay.Candidate, r Rules) Selection {
 		c.Disposition = assay.Kept
 		s.Context = append(s.Context, *c)
 		s.Tokens += c.Tokens
+	}
+	if len(s.Context) == 0 {
+		s.cut(r)
 	}
 	s.demand(r)
 	if r.Order == Edges {

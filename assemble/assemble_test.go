@@ -21,6 +21,7 @@ func rules(keep, room int) Rules {
 	return Rules{
 		Keep: keep, Room: room, Order: BestFirst,
 		Cost:        func(c assay.Candidate, _ int) int { return c.Tokens + 1 },
+		Count:       func(text string) int { return len(strings.Fields(text)) },
 		Replacement: func(string) string { return "" },
 	}
 }

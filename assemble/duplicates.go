@@ -13,7 +13,7 @@ import (
 // of a candidate's shingles that one better candidate has too. Two texts with a Jaccard similarity of t
 // share at least t of either, so every near-identical pair is found, and so is a passage that stands
 // whole inside of a longer one, which adds nothing. A longer passage that holds a shorter, better one
-// stays: it says more. There are at most a few hundred candidates, and shared shingles are counted from
+// stays: it says more. There are at most a thousand candidates, and shared shingles are counted from
 // an inverted list, so that the share is exact and no estimate such as MinHash is needed.
 //
 // A candidate that has a number or a negation that the better one lacks is no duplicate: "30 days" and
@@ -89,7 +89,8 @@ func (d *duplicates) add(id string, t text) {
 	}
 }
 
-// comparable returns the words of a text in lower case; signs of scripts without spaces stand alone.
+// comparable returns the words of a text in lower case; signs of scripts without spaces and signs of
+// currency stand alone.
 func comparable(s string) []string {
 	var out []string
 	start := -1
@@ -101,7 +102,7 @@ func comparable(s string) []string {
 	}
 	for i, r := range s {
 		switch {
-		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana):
+		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Sc):
 			flush(i)
 			out = append(out, string(r))
 		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):

@@ -27,6 +27,7 @@ func TestNearDuplicatesCollapseToTheBest(t *testing.T) {
 		{"a part of a better passage", []string{guarantee, guarantee[:180]}, "c1 kept, c2 duplicate of c1"},
 		{"a passage that says more than a better one", []string{guarantee[:180], guarantee}, "c1 kept, c2 kept"},
 		{"another number", []string{guarantee, strings.Replace(guarantee, "48", "72", 1)}, "c1 kept, c2 kept"},
+		{"another currency", []string{"It costs $5. " + guarantee, "It costs €5. " + guarantee}, "c1 kept, c2 kept"},
 		{"the opposite", []string{guarantee, strings.Replace(guarantee, "you should publish", "you should not publish", 1)}, "c1 kept, c2 kept"},
 		{"the same subject", []string{guarantee, "Ferrywire keeps order inside one ordering key. Events elsewhere may overtake each other."}, "c1 kept, c2 kept"},
 		{"short texts", []string{"See above.", "See above", "See below."}, "c1 kept, c2 duplicate of c1, c3 kept"},

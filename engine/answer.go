@@ -277,6 +277,7 @@ func (r *request) assemble() error {
 		Room:        r.e.o.Assemble.Budget - overhead,
 		Order:       order,
 		Cost:        func(c assay.Candidate, position int) int { return r.e.d.Generator.PassageTokens(passage(c, position)) },
+		Count:       r.e.d.Chunker.Tokenizer().Count,
 		Replacement: r.replacement,
 
 		NearDuplicates: r.e.o.Assemble.NearDuplicates,

@@ -3,9 +3,9 @@ package generate
 import (
 	"crypto/rand"
 	_ "embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/big"
 	"os"
 	"regexp"
 	"strings"
@@ -133,15 +133,19 @@ func (p *prompt) tokens(messages []turn) int {
 	return n
 }
 
-// newBoundary draws the code of one request.
+// newBoundary draws the code of one request. It is of digits in threes, each of which is one token
+// in the encodings of tiktoken, so that any code takes as many tokens as any other: the budget is
+// reckoned with sampleBoundary. 15 digits are 50 bits.
 func newBoundary() string {
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails, as documented
-	return hex.EncodeToString(b[:])
+	n, err := rand.Int(rand.Reader, big.NewInt(1_000_000_000_000_000))
+	if err != nil { // unreachable: the system's random source does not fail
+		panic(err)
+	}
+	return fmt.Sprintf("%015d", n)
 }
 
 // sampleBoundary stands for any boundary where only the length counts.
-const sampleBoundary = "0123456789ab"
+const sampleBoundary = "012345678901234"
 
 var delimiterLike = regexp.MustCompile(`(?i)<(\s*/?\s*source)`)
 

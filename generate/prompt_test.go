@@ -35,7 +35,7 @@ func sent(t *testing.T, r Request, o EndpointOptions) []turn {
 	return out
 }
 
-var openers = regexp.MustCompile(`(?m)^<source ([0-9a-f]{12}) number="(\d+)"`)
+var openers = regexp.MustCompile(`(?m)^<source (\d{15}) number="(\d+)"`)
 
 func TestPassagesCannotPassForAnythingElse(t *testing.T) {
 	hostile := []string{

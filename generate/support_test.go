@@ -154,3 +154,14 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkSupport(b *testing.B) {
+	v, err := NewVerifier(SupportOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := passagesOf(rotation)[0]
+	for b.Loop() {
+		v.Support("Promote the new key with an overlap of 24 hours.", p)
+	}
+}

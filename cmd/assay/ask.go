@@ -26,7 +26,6 @@ func (f *queryFlags) add(c *cobra.Command, keep string) {
 	c.Flags().IntVarP(&f.keep, "keep", "k", 0, keep)
 	c.Flags().IntVar(&f.depth, "depth", 0, "candidates to retrieve (default: retriever.depth)")
 	c.Flags().BoolVar(&f.superseded, "superseded", false, "also documents that a newer version replaces")
-	c.Flags().BoolVar(&f.duplicates, "duplicates", false, "also passages that say what a better one says")
 	c.Flags().StringVar(&f.filter, "filter", "", `only documents that pass, as JSON: {"lang": ["en", "de"]}`)
 }
 
@@ -75,6 +74,7 @@ func newAsk(e *env) *cobra.Command {
 		},
 	}
 	f.add(c, "passages to send to the generator (default: rerank.keep)")
+	c.Flags().BoolVar(&f.duplicates, "duplicates", false, "also passages that say what a better one says")
 	c.Flags().BoolVar(&showManifest, "manifest", false, "print the whole manifest as a table")
 	c.Flags().BoolVar(&showContext, "show-context", false, "print the passages that were sent to the generator")
 	e.addJSON(c)
