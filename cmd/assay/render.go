@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -93,6 +94,9 @@ func printManifest(w io.Writer, m *assay.Manifest) {
 		{"context", fmt.Sprintf("%d passages, %d tokens; prompt %d of %d tokens", len(m.Context.Passages), m.Context.Tokens, m.Prompt.Tokens, m.Context.Budget)},
 		{"dropped", droppedLine(m.Candidates)},
 		{"answer", answerLine(m)},
+	}
+	if m.Query.Rewritten != "" {
+		facts = slices.Insert(facts, 1, [2]string{"searched", clip(oneLine(m.Query.Rewritten), 80)})
 	}
 	if m.Error != "" {
 		facts = append(facts, [2]string{"error", m.Error})

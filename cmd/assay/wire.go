@@ -207,6 +207,7 @@ func (a *app) compose() (err error) {
 		Collection: cfg.Collection, Keep: cfg.Rerank.Keep, MaxQuestion: int(cfg.Server.MaxQuestion),
 		RequestTimeout: cfg.Server.RequestTimeout.std(),
 		Rewrite:        engine.RewriteMode(cfg.Retriever.Rewrite), RewriteTimeout: cfg.Retriever.RewriteTimeout.std(),
+		Access:     cfg.Server.Access,
 		Assemble:   assembleOptions(cfg.Assemble),
 		InputPrice: cfg.Generate.InputPrice, OutputPrice: cfg.Generate.OutputPrice,
 		Providers: cfg.providers(),
